@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self, TypeAlias, cast
 
@@ -52,6 +53,10 @@ Options = Annotated[
 ]
 
 
+class WrongForm(ValueError):
+    """An answer has not the form that was asked for; the message says what is wrong and repeats nothing of it."""
+
+
 class AnswerType(BaseModel):
     """What an answer is. A bare word such as ``"number"`` stands for ``{"type": "number"}``."""
 
@@ -76,20 +81,24 @@ class AnswerType(BaseModel):
         for name, kind in (("unit", "number"), ("options", "choice"), ("shape", "json")):
             if getattr(self, name) is not None and self.type != kind:
                 spelt = "schema" if name == "shape" else name
-                raise ValueError(f"{spelt} is of the type {kind} alone, not of {self.type}")
+                raise ValueError(f"{spelt}: is of the type {kind} alone, not of {self.type}")
         if self.type == "json" and self.shape is None:
-            raise ValueError("the type json needs a schema")
+            raise ValueError("schema: missing, and the type json needs one")
         if self.options is not None:
             folded = [" ".join(option.split()).casefold() for option in self.options]
             if "" in folded or len(set(folded)) < len(folded):
-                raise ValueError("options must be told apart by more than case and blanks")
+                raise ValueError("options: must be told apart by more than case and blanks")
             for at, option in enumerate(folded):
                 if option != LETTERS[at] and option in set(LETTERS[: len(folded)]):
-                    raise ValueError(
-                        f"option {LETTERS[at].upper()} is the letter of another option"
-                    )
+                    what = f"options: {LETTERS[at].upper()} is the letter of another option"
+                    raise ValueError(what)
         if self.shape is not None:
-            object.__setattr__(self, "shape", filled_in(self.shape))
+            try:
+                json.dumps(self.shape, allow_nan=False).encode()
+                object.__setattr__(self, "shape", filled_in(self.shape))
+                orjson.dumps(self.shape)
+            except (TypeError, ValueError, RecursionError) as error:
+                raise ValueError(f"schema: {str(error)[:300] or 'nests too deep'}") from None
         return self
 
     def __hash__(self) -> int:
@@ -135,7 +144,7 @@ class _Nodes:
         """A schema, or a list of them, filled in."""
         self.count += 1
         if self.count > SCHEMA_NODES or depth > SCHEMA_DEPTH:
-            raise ValueError(f"the schema has more than {SCHEMA_NODES:,} nodes or nests too deep")
+            raise ValueError(f"has more than {SCHEMA_NODES:,} nodes or nests too deep")
         if isinstance(node, list):
             listed = cast("list[Any]", node)
             return [self.schema(each, inside, depth + 1) for each in listed]
@@ -146,15 +155,27 @@ class _Nodes:
             return self._named(said, inside, depth)
         return dict(self._members(said, inside, depth))
 
+    def values(self, node: Any, depth: int) -> None:
+        """Values count as schemas do: each is held against what was said."""
+        self.count += 1
+        if self.count > SCHEMA_NODES or depth > SCHEMA_DEPTH:
+            raise ValueError(f"has more than {SCHEMA_NODES:,} nodes or nests too deep")
+        inner: Any = node if isinstance(node, list) else ()
+        if isinstance(node, dict):
+            inner = cast("dict[str, Any]", node).values()
+        for each in inner:
+            self.values(each, depth + 1)
+
     def _members(
         self, node: dict[str, Any], inside: tuple[str, ...], depth: int
     ) -> Iterator[tuple[str, Any]]:
         for key, value in node.items():
             if key in REFUSED:
-                raise ValueError(f"the schema's {key} is not taken: {REFUSED[key]}")
+                raise ValueError(f"{key} is not taken: {REFUSED[key]}")
             if key in DEFINITIONS:
                 continue
             if key in _VALUES:
+                self.values(value, depth)
                 yield key, value
             elif key in _NAMED and isinstance(value, dict):
                 named = cast("dict[str, Any]", value)
@@ -172,10 +193,12 @@ class _Nodes:
             self.root.get(place) if place in DEFINITIONS and str(name).startswith("#/") else None
         )
         if not isinstance(known, dict) or key not in known:
-            raise ValueError(f"the schema's $ref {str(name)[:80]!r} names none of its $defs")
+            raise ValueError(f"$ref {str(name)[:80]!r} names none of its $defs")
         if key in inside:
-            raise ValueError(f"the schema's {key} holds itself; a schema must end")
+            raise ValueError(f"{key} holds itself; a schema must end")
         rest = {name: value for name, value in node.items() if name != "$ref"}
         meant = self.schema(cast("dict[str, Any]", known)[key], (*inside, key), depth + 1)
         beside = self.schema(rest, inside, depth + 1) if rest else {}
-        return {**meant, **beside} if isinstance(meant, dict) else meant
+        if not isinstance(meant, dict) or meant.keys() & beside.keys():
+            return {"allOf": [meant, beside]}  # both hold
+        return {**meant, **beside}

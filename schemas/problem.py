@@ -108,7 +108,9 @@ def _short(value: Any) -> Any:
 
 
 ReferenceAnswer = Annotated[
-    str | int | float | bool | list[Any] | dict[str, Any] | None, AfterValidator(finite), AfterValidator(_short)
+    str | int | float | bool | list[Any] | dict[str, Any] | None,
+    AfterValidator(finite),
+    AfterValidator(_short),
 ]
 """A reference answer as it was given, of at most ``REFERENCE_CHARS``."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from schemas.answer_type import AnswerType
 from schemas.asking import Ask, R_co
 from schemas.fence import fenced
 from schemas.identity import digest, text_digest
@@ -203,6 +204,8 @@ class Worth(Ask[R_co]):
     problem: str
     answer: str
     subject: str = ""
+    typed: AnswerType | None = None
+    """What the answer is, where its problem says so: a label is compared in that form."""
 
     def parts(self) -> Sequence[tuple[str, str]]:
         return (
@@ -210,6 +213,7 @@ class Worth(Ask[R_co]):
             ("problem", text_digest(self.problem)),
             ("answer", text_digest(self.answer)),
             *((("subject", text_digest(self.subject)),) if self.subject else ()),
+            *((("typed", text_digest(self.typed.text)),) if self.typed else ()),
         )
 
 

@@ -138,9 +138,13 @@ class Member:
 def task_of(reflected: Reflected, seed: int) -> Task:
     """A reflected problem as a task, for who works on it once more to learn from it."""
     asked = (reflected.problem_id, reflected.problem, reflected.domain)
+    return Task(*asked, seed, statement=reflected.statement, answer_type=type_of(reflected))
+
+
+def type_of(reflected: Reflected) -> AnswerType | None:
+    """What the answer to a reflected problem is, where it says so."""
     said = reflected.answer_type
-    typed = None if said is None else AnswerType.model_validate(said)
-    return Task(*asked, seed, statement=reflected.statement, answer_type=typed)
+    return None if said is None else AnswerType.model_validate(said)
 
 
 def put(reflected: Reflected) -> str:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from handlers.answers.forms import WrongForm, canonical
+from handlers.answers.forms import canonical
 from handlers.policies.around import through
-from schemas.answer_type import AnswerType
+from schemas.answer_type import AnswerType, WrongForm
 from schemas.asking import Ask, Steps
+from schemas.events.reasoning import ReplyReparsed
 from schemas.prompt import Template
 from schemas.questions import Complete
 
@@ -21,6 +22,8 @@ S = TypeVar("S")
 
 WRONG_FORM = "form"
 """What ended an episode whose answer has not the form that its problem wants: nothing is delivered."""
+GIVEN = frozenset({"answered", "voted"})
+"""What policies say that end with whatever was answered: of no answer it says nothing."""
 
 
 def held(solve: Callable[[Task, S], Steps[Conclusion]]) -> Callable[[Task, S], Steps[Conclusion]]:
@@ -33,7 +36,9 @@ def held(solve: Callable[[Task, S], Steps[Conclusion]]) -> Callable[[Task, S], S
         # What a user's own policy gives may be no steps at all: whoever drives it says so.
         if said is None or not isinstance(steps, Generator):
             return cast("Steps[Conclusion]", steps)
-        return _ended(_asked(cast("Steps[Conclusion]", steps), said), said)
+        heard = _Heard()
+        asked = _asked(cast("Steps[Conclusion]", steps), said, heard)
+        return _ended(asked, said, heard)
 
     return worked
 
@@ -54,14 +59,28 @@ def held_together(
             return steps
         first = said[0]
         if first is not None and len({each and each.text for each in said}) == 1:
-            steps = _asked(steps, first)
+            steps = _asked(steps, first, _Heard())
         return _each(steps, said)
 
     return worked
 
 
-def _ended(steps: Steps[Conclusion], said: AnswerType) -> Steps[Conclusion]:
-    return in_form((yield from steps), said)
+@dataclass(slots=True)
+class _Heard:
+    """Whether an answer was asked for once more, for whatever was wrong with it."""
+
+    again: bool = False
+
+    def see(self, address: str, request: object, reply: object) -> None:
+        """Take what was yielded."""
+        self.again = self.again or isinstance(request, ReplyReparsed)
+
+
+def _ended(steps: Steps[Conclusion], said: AnswerType, heard: _Heard) -> Steps[Conclusion]:
+    found = in_form((yield from steps), said)
+    if heard.again and getattr(found, "answer", "") is None and found.ended_by in GIVEN:
+        return replace(found, ended_by=WRONG_FORM)
+    return found
 
 
 def _each(
@@ -82,14 +101,14 @@ def in_form(found: Conclusion, said: AnswerType) -> Conclusion:
         return replace(found, answer=None, ended_by=WRONG_FORM)
 
 
-def _asked(steps: Steps[S], said: AnswerType) -> Steps[S]:
+def _asked(steps: Steps[S], said: AnswerType, heard: _Heard) -> Steps[S]:
     def change(question: Ask[Any]) -> Ask[Any]:
         if not isinstance(question, Complete):
             return question
         template = _typed(question.template, said)
         return question if template is question.template else replace(question, template=template)
 
-    return through(steps, change)
+    return through(steps, change, heard)
 
 
 @lru_cache(maxsize=512)

@@ -20,14 +20,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 from handlers.answers.extract import absent, boxed, extract
-from handlers.answers.forms import JSON_CHARS, WrongForm, canonical
+from handlers.answers.forms import canonical
+from handlers.answers.forms_json import JSON_CHARS, loaded, refused
 from handlers.answers.plain import plain_text
-from handlers.roles.objects import objects_in, told
-from handlers.roles.values import NO_ANSWER, NONE, READERS, Exact, Value
-from schemas.answer_type import AnswerType
+from handlers.roles.objects import mended, objects_in, told
+from handlers.roles.values import LINE_CHARS, NO_ANSWER, NONE, READERS, Exact, Value
+from schemas.answer_type import AnswerType, WrongForm
 from schemas.reply import ABOUT, Field, Reply
 
 TRIES = 8
@@ -48,7 +49,7 @@ _COPIED = re.compile(
 _FENCED = re.compile(r"^[ \t>]{0,8}```[ \t]{0,4}\w{0,20}[ \t]{0,8}$", re.MULTILINE)
 _SPOKEN = re.compile(r"[^\W\d_]{2,40}")
 _BRACKET = re.compile(r"[\[{]")
-_JSON = json.JSONDecoder()
+_JSON = json.JSONDecoder(parse_constant=refused)
 _FAREWELL = re.compile(
     r"(?:i hope|hope (?:this|that)|let me know|feel free|if you (?:have|need|want|would)|"
     r"please let me|happy to|is there anything)\b",
@@ -167,33 +168,62 @@ def is_figure(said: str) -> bool:
 
 def _value(field: Field, raws: Sequence[object], text: str) -> Value | Unreadable:
     """The last readable occurrence; of an answer of a type its canonical form, and no earlier one in its place."""
-    if field.form is None:
+    form = field.form
+    if form is None:
         return _said(field, raws, text)
-    if field.form.type == "json" and (whole := _json_said(raws, text)) is not None:
-        return _canonical(field, field.form, whole)
+    if form.type == "json":
+        found = _json_said(raws, text)
+        return (
+            Unreadable(field.label, "missing") if found is None else _canonical(field, form, *found)
+        )
+    if form.type == "code" and raws and isinstance(raws[-1], str):
+        return _canonical(field, form, raws[-1])
     value = _said(field, raws, text)
-    if isinstance(value, Unreadable) or (field.none and value == NONE):
+    if isinstance(value, Unreadable):
+        alone = _canonical(field, form, text) if len(text) < LINE_CHARS and not raws else value
+        return value if isinstance(alone, Unreadable) else alone
+    if field.none and value == NONE:
         return value
-    return _canonical(field, field.form, value)
+    return _canonical(field, form, value)
 
 
-def _json_said(raws: Sequence[object], text: str) -> object | None:
-    """The JSON value behind an answer's label, or the reply's last object where no label was written."""
-    said = raws[-1] if raws else next(iter(objects_in(text)), None)
-    opens = _BRACKET.search(said) if isinstance(said, str) else None
-    if not isinstance(said, str) or opens is None:
-        return None if isinstance(said, str) else said
-    if opens[0] == "[" and len(said) <= JSON_CHARS:
-        with suppress(ValueError, RecursionError):
-            return cast("object", _JSON.raw_decode(said, opens.start())[0])
-    return next(iter(objects_in(said)), None)
+def _json_said(raws: Sequence[object], text: str) -> list[object] | None:
+    """What may be the JSON value behind an answer's label, or the reply's own, the likeliest first.
+
+    The whole of it, then the first value in it; of a reply without a label also the last object in it.
+    """
+    said = raws[-1] if raws else text
+    if not isinstance(said, str):
+        return [said]
+    found: list[object] = []
+    for way in (said, mended(said)):
+        with suppress(WrongForm):
+            found.append(loaded(way))
+            return found
+    opens = _BRACKET.search(said)
+    if opens is not None and len(said) <= JSON_CHARS:
+        for way in (said, mended(said)):
+            first = _BRACKET.search(way)
+            if first is not None:
+                with suppress(ValueError, RecursionError):
+                    found.append(_JSON.raw_decode(way, first.start())[0])
+                    break
+    if not raws:
+        found = [*objects_in(text)[:1], *found]
+    if raws or found:
+        return [*found, said.strip()] if raws else found
+    return None
 
 
-def _canonical(field: Field, form: AnswerType, said: object) -> Value | Unreadable:
-    try:
-        return canonical(form, said)
-    except WrongForm as wrong:
-        return Unreadable(field.label, str(wrong), form=True)
+def _canonical(field: Field, form: AnswerType, *ways: object) -> Value | Unreadable:
+    """The first of several readings that has the form; what is wrong with the first of them, where none has."""
+    why = ""
+    for said in ways:
+        try:
+            return canonical(form, said)
+        except WrongForm as wrong:
+            why = why or str(wrong)
+    return Unreadable(field.label, why, form=True)
 
 
 def _said(field: Field, raws: Sequence[object], text: str) -> Value | Unreadable:

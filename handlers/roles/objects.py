@@ -26,7 +26,7 @@ NESTED = 4
 _OPENS = re.compile(r"\{\s{0,200}(?:(?://[^\n]{0,200}\n|/\*[^*]{0,200}\*/)\s{0,200})?\"")
 _FENCE = re.compile(r"```[a-z]{0,10}[ \t]*\n?", re.IGNORECASE)
 _PIECE = re.compile(
-    r'(?P<string>"(?:[^"\\]|\\.)*+(?:"|\Z))|(?P<note>//[^\n]*|/\*[^*]{0,2000}\*/)|(?P<comma>,(?=\s{0,200}[}\]]))',
+    r'(?P<string>"(?:[^"\\]|\\.)*+(?:"|\Z))|(?P<note>//[^\n]*|/\*[^*]{0,2000}\*/)|(?P<comma>,(?=\s{0,200}(?://[^\n]{0,200}\n\s{0,200})?[}\]]))',
     re.DOTALL,
 )
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[{}]', re.DOTALL)
@@ -114,10 +114,14 @@ def _shown(said: object, deeper: int = NESTED) -> str:
     return str(said)
 
 
+def mended(text: str) -> str:
+    """JSON without what a model added to it, and with what it forgot to escape."""
+    return _PIECE.sub(_mended, text)
+
+
 def loads(text: str) -> dict[str, Any] | None:
     """An object, if this text is one, whatever a model added to it or forgot to escape."""
-    mended = _PIECE.sub(_mended, text)
-    for candidate in (mended, text):
+    for candidate in (mended(text), text):
         try:
             value: Any = orjson.loads(candidate)
         except ValueError:

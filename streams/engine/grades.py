@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from handlers.answers.forms import labels, meant, settled
-from handlers.answers.grade import CHECKERS, CODE, VERDICT, Grade, References, references_of
-from schemas.answer_type import AnswerType
+from handlers.answers.forms import Compared, compared
+from handlers.answers.grade import CHECKERS, VERDICT, Grade
 from schemas.events.episode import EpisodeClosed, ProblemAdmitted
 from schemas.events.learning import Graded
 from schemas.outcome import Outcome
@@ -80,15 +79,9 @@ class Solved:
         return cls(admitted.scope, *asked, closed.answer, None if typed is None else typed.said)
 
 
-def by_form(judged: Judged, label: Any) -> tuple[Grade | None, References, str]:
-    """The grade where the answer's type decides; the label in its form; the data set whose rule else holds."""
-    dataset = judged.dataset or judged.domain
-    if judged.answer_type is None:
-        return None, references_of(label), dataset
-    typed = AnswerType.model_validate(judged.answer_type)
-    references = labels(typed, label)
-    rule = CODE if typed.type == "code" else dataset
-    return settled(typed, judged.answer, references), meant(typed, references), rule
+def held_against(judged: Judged, label: Any) -> Compared:
+    """What an answer is held against, by its problem's answer type."""
+    return compared(judged.dataset or judged.domain, judged.answer_type, label)
 
 
 async def opinion(grader: Grading, judged: Judged, feedback: Feedback) -> Grade:
@@ -101,10 +94,15 @@ async def opinion(grader: Grading, judged: Judged, feedback: Feedback) -> Grade:
     checker = CHECKERS.get(judged.domain)
     if checker is not None and grader.own is None:
         return checker(judged.problem, judged.answer)
-    found, references, rule = by_form(judged, feedback.reference)
-    if found is not None and grader.own is None:
-        return found
-    return await grader.grade(judged.answer, references, dataset=rule, problem=judged.problem)
+    held = held_against(judged, feedback.reference)
+    assert held.references is not None
+    return await grader.grade(
+        judged.answer,
+        held.references,
+        dataset=held.dataset,
+        problem=judged.problem,
+        typed=held.typed,
+    )
 
 
 async def graded(grader: Grading, judged: Judged, feedback: Feedback) -> tuple[str, Graded]:

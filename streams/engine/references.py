@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from handlers.answers.grade import Grade, references_of
+from handlers.answers.forms import compared
+from handlers.answers.grade import Grade
 from schemas.questions import Worth
 from streams.answering.grading.grader import Grading
 from streams.engine.judgements import Judgements
@@ -24,9 +25,13 @@ class References:
         reference = self.said.reference(domain, problem_id)
         if reference is None:
             return Grade(outcome="unknown", grader="none")
+        typed = None if question.typed is None else question.typed.said
+        held = compared(question.domain, typed, reference)
+        assert held.references is not None
         return await self.grader.grade(
             question.answer,
-            references_of(reference),
-            dataset=question.domain,
+            held.references,
+            dataset=held.dataset,
             problem=question.problem,
+            typed=held.typed,
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from handlers.answers.choice import options
+from handlers.answers.forms_choice import listed
 from handlers.policies.cot2_meta.perturb import degraded, shuffled
 from schemas.problem import Perturbed, ProblemRecord
 
@@ -22,10 +22,10 @@ def perturb(record: ProblemRecord, by: Perturbation, seed: int) -> tuple[Problem
     """The problem as it is put, its reference beside it, and what was done."""
     named: dict[str, Any] = {"id": f"{record.id}{MARK}{by}"}
     typed = record.answer_type
-    listed = tuple(options(record.problem).values())
-    if typed is not None and typed.type == "choice" and (typed.options or listed) == listed:
+    options = listed(record.problem)
+    if typed is not None and typed.type == "choice" and (typed.options or options) == options:
         # Shuffled options are read off the problem as it is put then; degraded ones are told apart as they were.
-        kept = listed if by == "S6" and len(listed) > 1 else None
+        kept = options if by == "S6" and options else None
         named["answer_type"] = typed.model_copy(update={"options": kept})
     if by == "S6":
         text = degraded(record.problem, seed)

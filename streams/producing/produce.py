@@ -16,6 +16,7 @@ import orjson
 from handlers.policies.base import Policy
 from schemas.answer_type import AnswerType
 from schemas.events.base import Event
+from schemas.events.episode import ProblemAdmitted
 from schemas.events.learning import PositionVoided, SeriesOpened, Timing
 from schemas.identity import digest, hash01, names_a_file
 from schemas.problem import (
@@ -29,6 +30,7 @@ from schemas.problem import (
 )
 from schemas.settings import PROMPTS, BadSetting, PromptWords
 from schemas.subjects import of_subject
+from schemas.written import problem_of
 from streams.engine.policies import NoPolicy
 from streams.engine.prompts.catalogue import asked_by, need_known
 from streams.producing.others import Others
@@ -39,7 +41,7 @@ from streams.producing.subjects import UNREAD, Subjects
 from streams.producing.typed import BadType, with_known_type
 from streams.runtime.embedded.intake import SCOPE, episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog
-from streams.runtime.embedded.queries.messages import run_of_problem
+from streams.runtime.embedded.queries.messages import run_of_problem, value_of
 from streams.runtime.room import need_room
 
 Order: TypeAlias = Literal["released", "shuffled"]
@@ -195,6 +197,7 @@ class Producer:
         self.seen.add(episode)
         position = None if place is None else place.next()
         if self._is_there(episode):
+            self._check_type(episode, problem)
             self.done.known += 1
             return
         self.done.produced += 1
@@ -289,6 +292,18 @@ class Producer:
                 f"{problem.id!r} is already taken by another problem text",
                 "input.duplicate",
             )
+
+    def _check_type(self, episode: str, problem: Problem) -> None:
+        """Raises ``BadLine`` where the episode that is there was put with another type of answer."""
+        admitted = self.log.find(episode, "admitted")
+        if isinstance(admitted, ProblemAdmitted):
+            put: Problem | None = admitted.problem
+        else:
+            body = value_of(self.log, "problems", episode)
+            put = None if body is None else problem_of(body)
+        if put is not None and put.answer_type != problem.answer_type:
+            what = f"{problem.id!r} is already there with another type of answer"
+            raise BadLine(1, "answer_type", what, "input.duplicate")
 
     def _known_text(self, problem: Problem) -> str | None:
         put = run_of_problem(self.log, episode_of(problem, "cot"))

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from handlers.answers.forms import WrongForm, canonical, known, labels
+from handlers.answers.forms import known, unfit
 from schemas.answer_type import AnswerType, AnswerTypeSaid
 from schemas.problem import Problem
 
@@ -33,6 +33,8 @@ def answer_type_of(said: str | Mapping[str, Any]) -> AnswerType:
 def with_known_type(problem: Problem, label: Any = None) -> Problem:
     """The problem with all that its answer type leaves to its text. Raises ``BadType``."""
     said = problem.answer_type
+    if isinstance(label, dict) and (said is None or said.type != "json"):
+        raise BadType("answer", "is an object, which is the answer of an answer_type json alone")
     if said is None:
         return problem
     try:
@@ -40,10 +42,7 @@ def with_known_type(problem: Problem, label: Any = None) -> Problem:
     except ValueError as error:
         part, _, what = str(error).partition(": ")
         raise BadType(f"answer_type.{part}", what) from None
-    references = () if label is None or said.type == "code" else labels(said, label)
-    for each in (references,) if isinstance(references, str) else references:
-        try:
-            canonical(said, each)
-        except WrongForm as wrong:
-            raise BadType("answer", f"{wrong}, and the answer type is {said.type}") from None
+    why = unfit(said.said, label)
+    if why is not None:
+        raise BadType("answer", why)
     return problem.model_copy(update={"answer_type": said})

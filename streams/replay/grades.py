@@ -11,7 +11,8 @@ from typing import Any
 from msgspec import structs
 from pydantic import ValidationError
 
-from handlers.answers.grade import CHECKERS, Grade, grade_reference, references_of
+from handlers.answers.forms import by_rules
+from handlers.answers.grade import CHECKERS, Grade
 from handlers.policies.answer_judge import JUDGED
 from schemas.asking import Diverged
 from schemas.events.base import Event
@@ -23,7 +24,7 @@ from streams.answering.grading.own import OwnGrader
 from streams.answering.world import answered
 from streams.core.closing import check, evidence_of, graded_address
 from streams.core.compare import difference, same
-from streams.engine.grades import by_form, said
+from streams.engine.grades import held_against, said
 from streams.replay.left_out import Leftovers
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.queries.messages import values
@@ -137,11 +138,9 @@ class Grades:
         """What the grader that was given says again; nothing of a grade that another gave."""
         if self.own is None or event.grader != self.own.reference:
             return None
-        dataset, references = reflected.dataset or reflected.domain, None
-        if reference is not None:
-            references = references_of(reference)
-        asked = {"dataset": dataset, "problem": reflected.problem}
-        return self.own.grade(reflected.answer, references, **asked)
+        held = held_against(reflected, reference)
+        asked = {"dataset": held.dataset, "problem": reflected.problem}
+        return self.own.grade(reflected.answer, held.references, **asked)
 
     def _was_learned(self, scope: str, episode: str, event: Graded) -> bool:
         """Whether the batch that a grade says was learned with another outcome had the episode in it."""
@@ -213,10 +212,10 @@ def _grade(reflected: Reflected, feedback: Feedback) -> Grade:
     checker = CHECKERS.get(reflected.domain)
     if checker is not None:
         return checker(reflected.problem, reflected.answer)
-    found, references, rule = by_form(reflected, feedback.reference)
-    if found is not None:
-        return found
-    return grade_reference(reflected.answer, references, dataset=rule, problem=reflected.problem)
+    held = held_against(reflected, feedback.reference)
+    assert held.references is not None
+    asked = (reflected.answer, held.references, held.dataset, reflected.problem)
+    return by_rules(*asked, held.typed)
 
 
 def _words(event: Graded) -> str:

@@ -35,13 +35,13 @@ def test_what_was_said_is_read_back_and_hashes_alike() -> None:
     ("said", "what"),
     [
         ("numbr", "Input should be 'number'"),
-        ({"type": "text", "unit": "h"}, "unit is of the type number alone"),
-        ({"type": "number", "options": ["a", "b"]}, "options is of the type choice alone"),
-        ({"type": "code", "schema": {}}, "schema is of the type json alone"),
-        ({"type": "json"}, "needs a schema"),
+        ({"type": "text", "unit": "h"}, "unit: is of the type number alone"),
+        ({"type": "number", "options": ["a", "b"]}, "options: is of the type choice alone"),
+        ({"type": "code", "schema": {}}, "schema: is of the type json alone"),
+        ({"type": "json"}, "schema: missing"),
         ({"type": "choice", "options": ["one"]}, "at least 2 items"),
         ({"type": "choice", "options": ["Red", "red "]}, "told apart by more than case and blanks"),
-        ({"type": "choice", "options": ["x", "A"]}, "option B is the letter of another option"),
+        ({"type": "choice", "options": ["x", "A"]}, "options: B is the letter of another option"),
         ({"type": "number", "units": "h"}, "Extra inputs"),
     ],
 )

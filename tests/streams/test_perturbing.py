@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.answers.choice import options
 from handlers.answers.forms import known
+from handlers.answers.forms_choice import listed
 from handlers.policies.cot2_meta.perturb import degraded
 from schemas.answer_type import AnswerType
 from schemas.events.episode import ProblemAdmitted
@@ -58,17 +58,17 @@ def test_recognised_text_degrades_by_about_a_tenth() -> None:
 
 def test_options_of_a_type_go_with_those_of_the_problem() -> None:
     """Shuffled ones are read off the problem as it is put; degraded ones are still told apart as they were."""
-    listed = tuple(options(CHOICE).values())
-    for said in (AnswerType(type="choice"), AnswerType(type="choice", options=listed)):
-        record = ProblemRecord(id="q", problem=CHOICE, answer=listed[1], answer_type=said)
+    options = listed(CHOICE)
+    for said in (AnswerType(type="choice"), AnswerType(type="choice", options=options)):
+        record = ProblemRecord(id="q", problem=CHOICE, answer=options[1], answer_type=said)
         put, _ = perturb(record, "S5", 4)
         assert put.answer_type is not None
         typed = known(put.answer_type, put.problem)
-        assert typed.options == tuple(options(put.problem).values()) != listed
-        assert sorted(typed.options) == sorted(listed)
+        assert typed.options == listed(put.problem) != options
+        assert sorted(typed.options) == sorted(options)
         spoilt, _ = perturb(record, "S6", 4)
         assert spoilt.answer_type is not None
-        assert spoilt.answer_type.options == listed
+        assert spoilt.answer_type.options == options
     apart = AnswerType(type="choice", options=("north", "south"))
     record = ProblemRecord(id="q", problem="Which way?", answer_type=apart)
     assert perturb(record, "S5", 4)[0].answer_type == apart

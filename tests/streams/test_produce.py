@@ -93,7 +93,7 @@ BAD = {
     "1e400 in an unknown field": (b'{"id":"a","problem":"x","u":1e400}', "u: must be a finite"),
     "an object for an answer": (
         b'{"id":"a","problem":"x","answer":{}}',
-        "answer: expected text, a whole number, a number, a boolean or a list",
+        "answer: is an object, which is the answer of an answer_type json alone",
     ),
     "a deep answer": (
         b'{"id":"a","problem":"x","answer":' + b"[" * 820 + b"]" * 820 + b"}",

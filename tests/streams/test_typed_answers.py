@@ -100,6 +100,81 @@ def test_what_nobody_could_answer_becomes_a_dead_letter_that_names_the_field(
     assert f"{field}:" in letters or f"{field}." in letters, letters
 
 
+def test_grading_anew_changes_nothing_and_verifies(serve: Serve, folder: Path) -> None:
+    """By our graders and by one of somebody's own, which hears of a label in its type's form each time."""
+    serve()
+    source = written(
+        folder / "in.jsonl",
+        {"id": "a", "problem": "Which colour?", "answer": "B", "answer_type": OPTIONS},
+        {"id": "b", "problem": "How long?", "answer": "90 minutes", "answer_type": LONG},
+        {"id": "c", "problem": "Where?", "answer": {"x": 3.0}, "answer_type": POINT},
+        {"id": "d", "problem": "Which colour?", "answer": "red", "answer_type": OPTIONS},
+    )
+    (folder / "same.py").write_text(OWN)
+    for policy, own in (("cot", ()), ("cascade", ()), ("cot", ("--grader", "same.py:same"))):
+        log = ("--log", f"sqlite:{policy}{len(own)}.db")
+        assert call("produce", source, "--policy", policy, *log).code == 0
+        worked = call("worker", "--backbone", "openai:m", "--until-idle", "--settle", *own, *log)
+        assert worked.code == 0, worked.err
+        again = call("regrade", *own, *log)
+        assert "-> " not in again.out, again.out
+        assert "0 outcomes changed" in again.out, again.out
+        done = call("verify", *own, *log)
+        assert done.code == 0, done.out + done.err
+
+
+OWN = """
+from handlers.answers.own import Grader
+
+def equal(given):
+    return given.answer in given.references, f"{given.answer!r} in {given.references!r}"
+
+same = Grader(name="same", version="1", grade=equal)
+"""
+
+
+def test_roll_outs_are_graded_by_the_type_too(serve: Serve, folder: Path) -> None:
+    """What is learned from: a roll-out that names the option is right, whatever letter the label is."""
+    serve()
+    problem = {"id": "a", "problem": "Which colour?", "answer": "B", "answer_type": OPTIONS}
+    source = written(folder / "in.jsonl", problem)
+    way = ("--policy", "graph_memory", "--set", "base=cot", "--set", "rollouts=2")
+    more = ("--set", "phase=build", "--set", "grounding=model", "--log", "sqlite:a.db")
+    assert call("produce", source, *way, *more).code == 0
+    call("worker", "--backbone", "openai:m", "--until-idle", "--settle", "--log", "sqlite:a.db")
+    lines = map(json.loads, call("log", "cat", "--log", "sqlite:a.db").out.splitlines())
+    checked = [each["event"] for each in lines if each.get("kind") == "checked"]
+    assert checked
+    assert {(each["outcome"], each["checker"]) for each in checked} == {("right", "typed@1")}
+
+
+def test_a_label_that_cannot_be_an_answer_makes_none_wrong(serve: Serve, folder: Path) -> None:
+    serve()
+    source = written(
+        folder / "in.jsonl", {"id": "a", "problem": "Which colour?", "answer_type": OPTIONS}
+    )
+    call("produce", source, "--policy", "cot", "--log", "sqlite:a.db")
+    said = json.dumps({"domain": "default", "problem_id": "a", "reference": "D"}).encode()
+    call("feedback", "-", "--log", "sqlite:a.db", given=said)
+    call("worker", "--backbone", "openai:m", "--until-idle", "--settle", "--log", "sqlite:a.db")
+    lines = map(json.loads, call("log", "cat", "--log", "sqlite:a.db").out.splitlines())
+    assert [each["event"]["outcome"] for each in lines if each.get("kind") == "graded"] == [
+        "unknown"
+    ]
+
+
+def test_a_problem_that_is_there_with_another_type_is_no_known_one(folder: Path) -> None:
+    problem = {"id": "a", "problem": "Which colour?", "answer_type": OPTIONS}
+    source = written(folder / "in.jsonl", problem)
+    put = ("produce", source, "--log", "sqlite:a.db")
+    assert "produced 1 known 0 refused 0" in call(*put).out
+    assert "produced 0 known 1 refused 0" in call(*put).out
+    written(source, problem | {"answer_type": "text"})
+    other = call(*put)
+    assert "produced 0 known 0 refused 1" in other.out
+    assert "already there with another type of answer" in other.err
+
+
 def test_a_type_on_the_command_line_is_every_lines_that_has_none(
     serve: Serve, folder: Path
 ) -> None:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from pydantic import NonNegativeInt, PositiveInt
 
-from handlers.policies.base import Batch, Conclusion, Member, Policy, Task
+from handlers.policies.base import Batch, Conclusion, Member, Policy, Task, type_of
 from handlers.roles.role import Role, answer, text
 from schemas.asking import All, Steps, Stopped
 from schemas.events.graph import ExperienceShown
@@ -200,7 +200,7 @@ def _right(each: Instruction, member: Member, generation: int) -> Steps[bool]:
     if said.answer is None:
         return False
     subject = f"{told.domain}/{told.problem_id}"
-    outcome = yield from Check(told.domain, told.problem, said.answer, subject)
+    outcome = yield from Check(told.domain, told.problem, said.answer, subject, type_of(told))
     return outcome == "right"
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import structs
 
 from handlers.learning.cascade import KNOWN
-from handlers.policies.base import Batch, Member
+from handlers.policies.base import Batch, Member, type_of
 from handlers.policies.cascade.settings import CascadeSettings
 from handlers.policies.mc2.distil import distil
 from handlers.policies.mc2.reflect import Excerpts, Mc2Reflection, Ratings, Trajectories
@@ -64,7 +64,7 @@ def _outcome(member: Member, is_given: bool, answer: str) -> Steps[Outcome]:
     if not left.labelled and member.outcome not in KNOWN:
         return "unknown"
     domain = left.dataset or left.domain
-    return (yield from Check(domain, left.problem, answer, member.subject))
+    return (yield from Check(domain, left.problem, answer, member.subject, type_of(left)))
 
 
 def _graded(member: Member, by: GradedBy, outcomes: list[Outcome]) -> CandidatesGraded:

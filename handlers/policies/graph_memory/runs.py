@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import cast
 
 from handlers.policies.around import Watch, guided, through, unlearned
-from handlers.policies.base import Conclusion, Member, task_of, told
+from handlers.policies.base import Conclusion, Member, task_of, told, type_of
 from handlers.policies.graph_memory.grounding import leading, path_of
 from handlers.policies.graph_memory.machine import Machine, path_id
 from handlers.policies.graph_memory.settings import GraphSettings, base_of
 from handlers.roles.excerpt import excerpt
 from handlers.roles.grounder import GROUNDER, on, path_said
+from schemas.answer_type import AnswerType
 from schemas.asking import Steps
 from schemas.events.base import Event
 from schemas.events.episode import Completed, EpisodeClosed
@@ -50,10 +51,10 @@ def tried(
     return (yield from (steps if watch is None else through(steps, watch=watch)))
 
 
-def asked_of(member: Member, answer: str) -> tuple[str, str, str, str]:
+def asked_of(member: Member, answer: str) -> tuple[str, str, str, str, AnswerType | None]:
     """What a grader is asked of an answer to the member's problem."""
     left = member.reflected
-    return left.dataset or left.domain, left.problem, answer, member.subject
+    return left.dataset or left.domain, left.problem, answer, member.subject, type_of(left)
 
 
 def rewarded(

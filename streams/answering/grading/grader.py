@@ -12,12 +12,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.util import find_spec
 from threading import Lock
 from typing import Final, Self, cast, get_args
 
-from handlers.answers.grade import PYTHON, Grade, References, agree, best, grade_reference
+from handlers.answers.forms import TYPED, by_rules
+from handlers.answers.grade import PYTHON, Grade, References, agree, best
+from schemas.answer_type import AnswerType
 from schemas.outcome import Outcome
 from streams.answering.grading.own import OwnGrader
 from streams.answering.grading.process import Died, Helper, NoAnswer
@@ -53,25 +55,40 @@ class Grading:
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     async def grade(
-        self, answer: str | None, reference: References, *, dataset: str = "", problem: str = ""
+        self,
+        answer: str | None,
+        reference: References,
+        *,
+        dataset: str = "",
+        problem: str = "",
+        typed: AnswerType | None = None,
     ) -> Grade:
         """As ``grade_now``, without holding up the event loop."""
         if self.own is not None:
-            asked = {"dataset": dataset, "problem": problem}
-            return await asyncio.to_thread(self.grade_now, answer, reference, **asked)
-        found = grade_reference(answer, reference, dataset=dataset, problem=problem)
-        if found.outcome != "unknown" or answer is None:
+            own = partial(self.own.grade, dataset=dataset, problem=problem)
+            return await asyncio.to_thread(own, answer, reference)
+        found = by_rules(answer, reference, dataset, problem, typed)
+        if found.outcome != "unknown" or answer is None or found.grader == TYPED:
             return found
         return await asyncio.to_thread(self._second, found, answer, reference)
 
     def grade_now(
-        self, answer: str | None, reference: References, *, dataset: str = "", problem: str = ""
+        self,
+        answer: str | None,
+        reference: References,
+        *,
+        dataset: str = "",
+        problem: str = "",
+        typed: AnswerType | None = None,
     ) -> Grade:
-        """By the operator's own grader; without one by exact rules, else by sympy with math-verify."""
+        """By the operator's own grader; without one by exact rules, else by sympy with math-verify.
+
+        Where the answer is ``typed`` and its form decides, that comes before all rules of ours.
+        """
         if self.own is not None:
             return self.own.grade(answer, reference, dataset=dataset, problem=problem)
-        found = grade_reference(answer, reference, dataset=dataset, problem=problem)
-        if found.outcome != "unknown" or answer is None:
+        found = by_rules(answer, reference, dataset, problem, typed)
+        if found.outcome != "unknown" or answer is None or found.grader == TYPED:
             return found
         return self._second(found, answer, reference)
 

@@ -183,7 +183,7 @@ def _grade(
     for put in done.answers():
         if among is not None and put.episode not in among:
             continue
-        if put.reference is None and not _needs_none(grading.own, put):
+        if put.held.references is None and not _needs_none(grading.own, put):
             told.unput += 1
             continue
         try:
@@ -204,17 +204,23 @@ def _needs_none(own: OwnGrader | None, put: Put) -> bool:
 
 def _graded(grading: Grading, put: Put) -> Grade:
     """The grade of an answer. Raises ``Failed``."""
-    judged, dataset = put.judged, put.judged.dataset or put.judged.domain
+    judged, held = put.judged, put.held
     if grading.own is not None:
         assert judged.answer is not None
         return grading.own.decide(
-            given_of(judged.answer, put.reference, dataset=dataset, problem=judged.problem)
+            given_of(judged.answer, held.references, dataset=held.dataset, problem=judged.problem)
         )
     checker = CHECKERS.get(judged.domain)
     if checker is not None:
         return checker(judged.problem, judged.answer)
-    assert put.reference is not None
-    return grading.grade_now(judged.answer, put.reference, dataset=dataset, problem=judged.problem)
+    assert held.references is not None
+    return grading.grade_now(
+        judged.answer,
+        held.references,
+        dataset=held.dataset,
+        problem=judged.problem,
+        typed=held.typed,
+    )
 
 
 def judged_anew(

@@ -121,7 +121,8 @@ def _problem(text: str, **given: Any) -> Problem:
     named = text if typed is None else f"{typed.text}\n{text}"
     id, memory = of_tenant(given["tenant"], text_id(named), given["memory"])
     try:
-        return with_known_type(Problem(id=id, problem=text, **(given | {"memory": memory})))
+        said: dict[str, Any] = {**given, "id": id, "memory": memory, "problem": text}
+        return with_known_type(Problem(**said))
     except BadType as error:
         raise as_usage(error) from error
     except ValidationError as error:

@@ -26,7 +26,8 @@ from streams.replay.words import word_diff
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.erasing import ERASED
+from streams.runtime.embedded.log import SqliteLog
 
 SHOWN = 3
 
@@ -44,7 +45,8 @@ def verify(
             hint = "A log as JSON Lines: --log jsonl:" + wanted
             raise usage(f"{wanted} is a file, and no evidence", field="FILE", hint=hint) from error
         raise
-    need_episodes(log, only)
+    if only is not None or next(iter(log.records(kinds=(ERASED,))), None) is None:
+        need_episodes(log, only)
     with Grading(own=grader_of(grader)) as grading:
         done = Verifier(log, find, grading.own).run(only)
     if published is not None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from schemas.answer_type import AnswerType
 from schemas.problem import Limits, Problem, Profile, ReferenceAnswer, of_tenant
+from schemas.settings import meant
 from streams.interfaces.cli.setup import Models, policy_of
 from streams.interfaces.door.errors import Error, in_our_words
 from streams.producing.typed import BadType, answer_type_of
@@ -47,6 +48,14 @@ class Way:
     token_limit: int | None = None
     cost_limit: float | None = None
     time_limit: float | None = None
+
+    def but(self, other: Mapping[str, Any]) -> Way:
+        """This way with some of it as it is said for one problem. Raises an ``Error`` for what is no part of it."""
+        unknown = [name for name in other if name not in self.__dataclass_fields__]
+        if unknown:
+            known = meant(unknown[0], tuple(self.__dataclass_fields__))
+            raise Error(f"no such parameter; {known}", code="usage", field=unknown[0])
+        return replace(self, **other)
 
     def own(self, id: str) -> tuple[str, str]:
         """A problem's id and memory as those of its tenant. Raises an ``Error`` that names a field that is wrong."""

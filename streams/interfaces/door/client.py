@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -247,7 +246,7 @@ class Client:
         With ``new``, an id whose problem is there with another policy or other settings is refused.
         Waits while ``max_pending`` answers are awaited. Raises an ``Error`` that names a wrong field; nothing is put.
         """
-        wanted = replace(self.way, **way)
+        wanted = self.way.but(way)
         asked = Asked.of(problem, id, answer, wanted.typed())
         marks_of(headers)
         assert self._room is not None

@@ -18,7 +18,8 @@ from typing import Any
 from msgspec import structs
 from pydantic import ValidationError
 
-from handlers.answers.grade import Grade, References, references_of
+from handlers.answers.forms import Compared
+from handlers.answers.grade import Grade
 from handlers.policies.base import Policy
 from handlers.policies.graph_memory.activate import CASE
 from schemas.events.episode import EpisodeClosed, ProblemAdmitted
@@ -30,7 +31,7 @@ from schemas.problem import Feedback
 from schemas.written import feedback_of
 from state.folds.grades import GradesFold
 from streams.core.closing import evidence_of, grade_address, graded_address
-from streams.engine.grades import Judged, Solved
+from streams.engine.grades import Judged, Solved, held_against
 from streams.engine.judgements import Judgements
 from streams.engine.learner import Learner
 from streams.engine.scopes import Scope
@@ -55,9 +56,9 @@ class Put:
     feedback: Feedback | None
 
     @property
-    def reference(self) -> References | None:
+    def held(self) -> Compared:
         """What it is held against."""
-        return None if self.feedback is None else references_of(self.feedback.reference)
+        return held_against(self.judged, self.evidence)
 
     @property
     def evidence(self) -> Any:

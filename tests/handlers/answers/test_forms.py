@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from fractions import Fraction
+from time import process_time
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.answers.forms import WrongForm, canonical, form, known, meant, settled, task
+from handlers.answers.forms import (
+    by_rules,
+    canonical,
+    compared,
+    form,
+    known,
+    settled,
+    task,
+    unfit,
+)
+from handlers.answers.forms_choice import listed
 from handlers.answers.units import unit
 from handlers.answers.value import read
-from schemas.answer_type import AnswerType
+from schemas.answer_type import AnswerType, WrongForm
 
 COLOURS = AnswerType(type="choice", options=("red", "dark green", "light green"))
 POINT = AnswerType(
@@ -47,11 +59,28 @@ def of(type: str, **more: Any) -> AnswerType:
         (of("number", unit="h"), "1 h 30 min", "1.5 h"),
         (of("number", unit="h"), "1.5", "1.5 h"),
         (of("number", unit="USD"), "$9.50", "9.5 USD"),
+        (of("number"), "2 million", "2000000"),
+        (of("number"), r"2\frac{1}{2}", "2.5"),
+        (of("number"), "½", "0.5"),
+        (of("number"), "50 percent", "50%"),
+        (of("number"), r"\approx 3.5", "3.5"),
+        (of("number"), "**42**", "42"),
+        (of("number"), "minus 5", "-5"),
+        (of("number", unit="h"), r"t = 90 \text{ min}", "1.5 h"),
+        (of("number", unit="h"), r"5.4\times 10^{3}\text{ s}", "1.5 h"),
+        (of("number", unit="h"), "1 1/2 hours", "1.5 h"),
+        (of("number", unit="USD"), "$1.5 million", "1500000 USD"),
+        (of("number", unit="USD"), "USD 9.50", "9.5 USD"),
+        (of("number", unit="EUR"), "9.50 €", "9.5 EUR"),
+        (of("expression"), "x", "x"),
         (of("expression"), r"\frac{\pi}{2}", r"\frac{\pi}{2}"),
         (of("expression"), "x^2 + 1", "x^2 + 1"),
         (of("yes_no"), "**Yes.**", "yes"),
         (of("yes_no"), "No, it is not.", "no"),
         (of("yes_no"), "True", "yes"),
+        (of("yes_no"), r"\text{Yes}", "yes"),
+        (of("yes_no"), "Yes, because no prime divides it", "yes"),
+        (of("yes_no"), "The statement is true.", "yes"),
         (of("text"), " Percy Shelley ", "Percy Shelley"),
         (of("code"), "```python\ndef f():\n    return 1\n```", "def f():\n    return 1"),
         (COLOURS, "A", "red"),
@@ -60,6 +89,15 @@ def of(type: str, **more: Any) -> AnswerType:
         (COLOURS, r"\text{(B)}", "dark green"),
         (COLOURS, "b) dark green", "dark green"),
         (COLOURS, "Dark Green", "dark green"),
+        (COLOURS, "B (dark green)", "dark green"),
+        (COLOURS, "dark green (B)", "dark green"),
+        (COLOURS, "The correct option is B.", "dark green"),
+        (COLOURS, "Answer: (B) – dark green", "dark green"),
+        (COLOURS, "B) because the others are wrong", "dark green"),
+        (of("choice", options=["args", "*args", "**args"]), "C", "**args"),
+        (of("choice", options=["5", ".5", "0.05"]), "B", ".5"),
+        (of("json", schema={"type": "string"}), "Paris", '"Paris"'),
+        (of("json", schema={"enum": ["red", 1]}), "1.0", "1"),
         (POINT, '{"x": 3}', '{"x":3}'),
         (POINT, '```json\n{"x": 3, "name": "p"}\n```', '{"name":"p","x":3}'),
     ],
@@ -76,21 +114,32 @@ def test_an_answer_is_written_one_way(said: AnswerType, answer: str, written: st
         (of("number"), r"\sqrt{2}", "no number"),
         (of("number", unit="h"), "3 km", "another kind of unit than h"),
         (of("number", unit="h"), "50%", "percentage"),
+        (of("number"), "10-12", "no number"),
+        (of("number", unit="h"), "90 minutes each", "a unit that nobody knows here"),
+        (of("number", unit="km"), "3 light-years", "a unit that nobody knows here"),
+        (of("number", unit="EUR"), "$5", "another kind of unit than EUR"),
         (of("expression"), "I do not know the answer", "a sentence"),
+        (of("expression"), " ", "empty"),
+        (of("yes_no"), "No idea", "neither yes nor no"),
+        (of("yes_no"), "Yes, no", "neither yes nor no"),
+        (COLOURS, "(A) and (B)", "another beside it"),
+        (COLOURS, "A) it is dark green", "another beside it"),
+        (COLOURS, "a dark one", "none of the options"),
+        (POINT, '{"x": 1e400}', "too large"),
         (of("yes_no"), "perhaps", "neither yes nor no"),
         (of("yes_no"), "yes or no", "neither yes nor no"),
         (of("text"), "  ", "empty"),
         (COLOURS, "blue", "none of the options A, B, C"),
         (COLOURS, "D", "none of the options A, B, C"),
-        (COLOURS, "a) dark green", "one option by its letter and another by its text"),
+        (COLOURS, "a) dark green", "one option by its letter and another beside it"),
         (POINT, "x is 3", "no JSON value"),
         (POINT, '{"x": -1}', "at ['x']: minimum 0"),
         (POINT, '{"name": "p"}', 'required ["x"]'),
         (POINT, '{"x": 1, "y": 2}', "additionalProperties false"),
         (POINT, '{"x": 184467440737095516160}', "more than 64 bits"),
         (POINT, "[" * 20_000, "longer than 16,384 characters"),
-        (of("json", schema={}), "[" * 9_000, "no JSON value"),
-        (of("json", schema={}), "NaN", "no JSON value"),
+        (of("json", schema={"type": "array"}), "[" * 9_000, "no JSON value"),
+        (of("json", schema={"type": "number"}), "NaN", "no JSON value"),
     ],
 )
 def test_an_answer_of_another_form_is_none_and_what_is_wrong_is_said(
@@ -194,6 +243,41 @@ def test_options_that_the_problem_does_not_list_are_shown_to_whoever_answers_and
 
 
 @pytest.mark.parametrize(
+    ("problem", "options"),
+    [
+        ("Evaluate f(c) at c=2. (A) 1 (B) 2 (C) 3", ("1", "2", "3")),
+        ("Which is a prime? A) 21 B) 17 C) 9", ("21", "17", "9")),
+        ("A) red, B) green, or C) dark blue", ("red", "green", "dark blue")),
+        ("(A) red (dark)\n(B) blue (light)", ("red (dark)", "blue (light)")),
+        ("**A)** .5\n**B)** .25", (".5", ".25")),
+        ("Which?\na. one\nb. two", ("one", "two")),
+        ("(B) x (A) y", ()),
+        ("(A) x (C) y", ()),
+        ("Which?", ()),
+    ],
+)
+def test_options_are_those_with_letters_from_a_on(problem: str, options: tuple[str, ...]) -> None:
+    assert listed(problem) == options
+
+
+@pytest.mark.parametrize(
+    ("schema", "answer"),
+    [
+        ({"items": {"oneOf": [{"const": n} for n in range(600)]}}, "[" + "1," * 7_999 + "1]"),
+        ({"items": {"enum": [*range(2, 1_900), 1]}}, "[" + "1," * 7_999 + "1]"),
+        ({"uniqueItems": True}, str([[n] for n in range(2_300)])),
+        ({"multipleOf": 0.1}, "1" + "0" * 400),
+        ({"uniqueItems": True}, f"[{'[' * 900}{']' * 900},{'[' * 900}{']' * 900}]"),
+    ],
+)
+def test_no_schema_and_answer_take_long_together(schema: dict[str, Any], answer: str) -> None:
+    began = process_time()
+    with suppress(WrongForm):
+        canonical(of("json", schema=schema), answer)
+    assert process_time() - began < 2
+
+
+@pytest.mark.parametrize(
     ("said", "what"),
     [
         (of("number", unit="frobs"), "unit: "),
@@ -216,7 +300,6 @@ def test_equal_forms_are_right_and_all_others_wrong() -> None:
     assert _outcome(of("yes_no"), "yes", "true") == "right"
     assert _outcome(POINT, '{"x":3}', '{ "x": 3 }') == "right"
     assert _outcome(POINT, '{"x":3}', '{"x": 4}') == "wrong"
-    assert settled(COLOURS, "red", "blue") is None, "no option: its rule says nothing"
     assert settled(COLOURS, None, "A") is None
     assert settled(of("number"), "2", "2") is None, "numbers have rules of their own"
 
@@ -228,5 +311,17 @@ def _outcome(said: AnswerType, answer: str, references: str | tuple[str, ...]) -
 
 
 def test_references_are_meant_as_answers_are() -> None:
-    assert meant(of("number", unit="h"), "90 minutes") == "1.5 h"
-    assert meant(of("number", unit="h"), ("90 minutes", "an age")) == ("1.5 h", "an age")
+    hours = {"type": "number", "unit": "h"}
+    assert compared("d", hours, "90 minutes").references == "1.5 h"
+    assert compared("d", hours, ["90 minutes", "an age"]).references == ("1.5 h", "an age")
+    assert compared("d", {"type": "code"}, "assert f()").dataset == "python"
+    assert compared("d", None, "B").references == "B"
+
+
+def test_a_label_that_no_answer_of_the_type_can_equal_makes_none_wrong() -> None:
+    grade = by_rules("dark green", "D", "d", "", COLOURS)
+    assert (grade.outcome, grade.grader) == ("unknown", "typed@1")
+    assert by_rules("1.5 h", "B", "d", "", of("number", unit="h")).outcome == "unknown"
+    assert "names none of the options" in (unfit(COLOURS.said, "D") or "")
+    assert unfit(COLOURS.said, ["A", "red"]) is None
+    assert unfit(None, "D") is None

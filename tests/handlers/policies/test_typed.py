@@ -60,9 +60,10 @@ def test_the_wrong_form_is_asked_for_once_more_with_what_was_wrong() -> None:
 
 
 def test_a_wrong_form_that_stays_is_never_guessed() -> None:
-    ran = solved("cot", CHOICE, lambda question: "Final_answer: \\boxed{blue}")
-    assert ran.result.answer is None
-    assert len(ran.requests) == 2
+    for policy, calls in (("cot", 2), ("self_consistency", 10)):
+        ran = solved(policy, CHOICE, lambda question: "Final_answer: \\boxed{blue}")
+        assert (ran.result.answer, ran.result.ended_by) == (None, WRONG_FORM)
+        assert len(ran.requests) == calls
 
 
 def test_votes_count_what_means_the_same_as_one_answer() -> None:

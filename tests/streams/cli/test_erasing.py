@@ -511,3 +511,24 @@ def test_a_program_hears_that_an_answer_is_of_a_subject_who_was_erased(log: Path
     assert (wrong.value.code, wrong.value.field) == ("input.subject", "episode")
     assert "it was erased" in wrong.value.detail
     asyncio.run(judge(kept))
+
+
+def test_a_log_of_which_everything_was_erased_still_verifies(folder: Path) -> None:
+    (folder / "keys").mkdir()
+    line = json.dumps({"id": "a", "problem": SAYS[ANN][0], "subject": ANN}).encode()
+    ok(
+        "produce",
+        "-",
+        "--policy",
+        "cot",
+        "--log",
+        "a.db",
+        "--keys",
+        "keys/a",
+        "--series",
+        "s",
+        given=line,
+    )
+    ok("worker", *IDLE, "--no-tables", "--log", "a.db")
+    assert erase(folder / "a.db", ANN, "--yes").code == 0
+    assert "erased with their subjects" in ok("verify", "--log", "a.db").out

@@ -108,8 +108,7 @@ def test_a_blank_problem_is_refused_in_plain_words(folder: Path) -> None:
 def test_what_a_tenant_solves_is_its_own_and_its_budget_covers_it(folder: Path) -> None:
     """Two users of one application share neither answers nor memory; a day's budget holds for `solve` too."""
     (folder / "metalogue.yaml").write_text("budgets: {ann: calls=1}\n")
-    asked = ("solve", "4 5 6 10", "--domain", "game24", "--backbone", "rehearsal:seed=7")
-    asked += ("--log", "a.db", "--json")
+    asked = (*SOLVE, "--json")
     first = call(*asked, "--tenant", "ann")
     assert first.code == 0, first.err
     other = call(*asked, "--tenant", "bob")

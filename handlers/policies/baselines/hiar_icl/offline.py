@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import sqrt
 
 from handlers.learning.elementary import log
-from handlers.policies.base import Batch, Member, put
+from handlers.policies.base import Batch, Member, put, type_of
 from handlers.policies.baselines.hiar_icl.cards import (
     ROLE,
     Card,
@@ -122,7 +122,8 @@ def _rollout(search: Search, path: Path, rollout: int) -> Steps[None]:
     right = False
     if answer is not None:
         subject = f"{told.domain}/{told.problem_id}"
-        right = (yield from Check(told.domain, told.problem, answer, subject)) == "right"
+        asked = (told.domain, told.problem, answer, subject, type_of(told))
+        right = (yield from Check(*asked)) == "right"
     if right:
         search.right.append(path)
     values = search.back_up(path, float(right))

@@ -1,0 +1,136 @@
+"""JSON answers: read to the last digit, held against their schema within bounds, and written one way."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from math import isfinite
+from typing import TYPE_CHECKING, Any, cast
+
+import orjson
+
+from schemas.answer_type import AnswerType, WrongForm
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
+
+JSON_CHARS = 16_384
+"""No JSON answer is longer: what is held against a schema may take its square."""
+JSON_DEPTH = 64
+WORK = 200_000
+"""So many times at most a value of an answer is held against a part of its schema."""
+WHOLE = 1 << 53
+"""Below it a float says each whole number exactly."""
+FENCE = re.compile(
+    r"^[ \t]{0,9}(```+|~~~+)[\w+-]{0,20}[ \t]{0,9}\r?\n(.*?)^[ \t]{0,9}\1[ \t]{0,9}$",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+def json_form(said: AnswerType, answer: object) -> str:
+    """A JSON value, or a text that is one, with sorted keys. Raises ``WrongForm`` for what its schema refuses."""
+    if not isinstance(answer, str):
+        return _held(said, answer)
+    try:
+        return _held(said, loaded(answer))
+    except WrongForm:
+        # Where a text is asked for it needs no quotes.
+        if (
+            not {"enum", "const"} & (said.shape or {}).keys()
+            and (said.shape or {}).get("type") != "string"
+        ):
+            raise
+        return _held(said, answer.strip())
+
+
+def _held(said: AnswerType, answer: object) -> str:
+    value = _plain_numbers(answer, 0)
+    if _size(value) * _schema_size(said) > WORK:
+        raise WrongForm("is too long to be held against its schema")
+    try:
+        error = next(_validator(said).iter_errors(value), None)
+        if error is None:
+            return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+        where = "".join(f"[{each!r}]" for each in error.absolute_path)[:200]
+        rule = orjson.dumps(error.validator_value).decode()[:200]
+    except (ArithmeticError, TypeError, RecursionError, ValueError):
+        raise WrongForm(
+            "holds what cannot be written as JSON, or be held against the schema"
+        ) from None
+    raise WrongForm(
+        f"holds not to the schema{' at ' + where if where else ''}: {error.validator} {rule}"
+    )
+
+
+def _plain_numbers(value: Any, depth: int) -> Any:
+    """The value with whole numbers written as such: ``1.0`` says what ``1`` does."""
+    if depth > JSON_DEPTH:
+        raise WrongForm("nests too deep")
+    match value:
+        case bool() | None | str():
+            return value
+        case int() if not -(1 << 63) <= value < 1 << 64:
+            raise WrongForm("holds a number of more than 64 bits")
+        case float() if not isfinite(value) or (value.is_integer() and abs(value) > WHOLE):
+            raise WrongForm("holds a number that is too large")
+        case float():
+            return int(value) if value.is_integer() else value
+        case list():
+            return [_plain_numbers(each, depth + 1) for each in cast("list[Any]", value)]
+        case dict():
+            said = cast("dict[str, Any]", value)
+            return {str(key): _plain_numbers(each, depth + 1) for key, each in said.items()}
+        case _:
+            return value
+
+
+def _size(value: Any) -> int:
+    """How many values a value holds, itself among them."""
+    inner: Any = value if isinstance(value, list) else ()
+    if isinstance(value, dict):
+        inner = cast("dict[str, Any]", value).values()
+    return 1 + sum(map(_size, inner))
+
+
+@lru_cache(maxsize=64)
+def _schema_size(said: AnswerType) -> int:
+    return _size(said.shape)
+
+
+def loaded(text: str) -> Any:
+    """The JSON value that a text is, perhaps in a fence. Raises ``WrongForm``."""
+    fences = FENCE.findall(text)
+    bare = (fences[-1][1] if len(fences) == 1 else text).strip()
+    if len(bare) > JSON_CHARS:
+        raise WrongForm(f"is longer than {JSON_CHARS:,} characters")
+    try:
+        # Numbers of more than 64 bits are told apart here; orjson would round them.
+        return json.loads(bare, parse_constant=refused)
+    except (ValueError, RecursionError):
+        raise WrongForm("is no JSON value") from None
+
+
+def refused(constant: str) -> Any:
+    """Not a number, and what has no end, are no JSON."""
+    raise ValueError(constant)
+
+
+def _unique(validator: Any, wanted: bool, instance: Any, schema: Any) -> Iterator[Any]:
+    """The rule of uniqueItems, in one pass: the library's own takes the square of a list's length."""
+    from jsonschema import ValidationError
+
+    if wanted and isinstance(instance, list):
+        said = cast("list[Any]", instance)
+        if len({orjson.dumps(each, option=orjson.OPT_SORT_KEYS) for each in said}) < len(said):
+            yield ValidationError("items are not unique")
+
+
+@lru_cache(maxsize=64)
+def _validator(said: AnswerType) -> Draft202012Validator:
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import extend
+
+    made: Any = extend(Draft202012Validator, {"uniqueItems": _unique})  # type: ignore[no-untyped-call]
+    return cast("Draft202012Validator", made(said.shape or {}))
