@@ -160,10 +160,9 @@ class _Nodes:
         self.count += 1
         if self.count > SCHEMA_NODES or depth > SCHEMA_DEPTH:
             raise ValueError(f"has more than {SCHEMA_NODES:,} nodes or nests too deep")
-        inner: Any = node if isinstance(node, list) else ()
         if isinstance(node, dict):
-            inner = cast("dict[str, Any]", node).values()
-        for each in inner:
+            node = list(cast("dict[str, Any]", node).values())
+        for each in cast("list[Any]", node) if isinstance(node, list) else ():
             self.values(each, depth + 1)
 
     def _members(
@@ -198,7 +197,11 @@ class _Nodes:
             raise ValueError(f"{key} holds itself; a schema must end")
         rest = {name: value for name, value in node.items() if name != "$ref"}
         meant = self.schema(cast("dict[str, Any]", known)[key], (*inside, key), depth + 1)
-        beside = self.schema(rest, inside, depth + 1) if rest else {}
-        if not isinstance(meant, dict) or meant.keys() & beside.keys():
-            return {"allOf": [meant, beside]}  # both hold
-        return {**meant, **beside}
+        if not rest:
+            return meant
+        beside: dict[str, Any] = self.schema(rest, inside, depth + 1)
+        own: dict[str, Any] = cast("dict[str, Any]", meant) if isinstance(meant, dict) else {}
+        if not own or own.keys() & beside.keys():
+            both: list[Any] = [meant, beside]
+            return {"allOf": both}
+        return {**own, **beside}

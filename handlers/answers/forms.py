@@ -222,13 +222,11 @@ def _spelled(exact: Fraction) -> str:
     """A number as people write it: whole, with its decimals where they end soon, else as a ratio."""
     if exact.denominator == 1:
         return str(exact.numerator)
-    places = 0
-    rest = exact.denominator
-    while places < 12 and rest != 1:
+    scaled, places = exact, 0
+    while places < 12 and scaled.denominator != 1:
         places += 1
         scaled = exact * 10**places
-        rest = scaled.denominator
-    if rest != 1:
+    if scaled.denominator != 1:
         return f"{exact.numerator}/{exact.denominator}"
     digits = str(abs(scaled.numerator)).rjust(places + 1, "0")
     return f"{'-' if exact < 0 else ''}{digits[:-places]}.{digits[-places:]}"

@@ -50,7 +50,8 @@ def _held(said: AnswerType, answer: object) -> str:
     if _size(value) * _schema_size(said) > WORK:
         raise WrongForm("is too long to be held against its schema")
     try:
-        error = next(_validator(said).iter_errors(value), None)
+        checker: Any = _validator(said)
+        error = next(checker.iter_errors(value), None)
         if error is None:
             return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
         where = "".join(f"[{each!r}]" for each in error.absolute_path)[:200]
@@ -88,10 +89,9 @@ def _plain_numbers(value: Any, depth: int) -> Any:
 
 def _size(value: Any) -> int:
     """How many values a value holds, itself among them."""
-    inner: Any = value if isinstance(value, list) else ()
     if isinstance(value, dict):
-        inner = cast("dict[str, Any]", value).values()
-    return 1 + sum(map(_size, inner))
+        return 1 + sum(map(_size, cast("dict[str, Any]", value).values()))
+    return 1 + sum(map(_size, cast("list[Any]", value))) if isinstance(value, list) else 1
 
 
 @lru_cache(maxsize=64)
@@ -129,8 +129,10 @@ def _unique(validator: Any, wanted: bool, instance: Any, schema: Any) -> Iterato
 
 @lru_cache(maxsize=64)
 def _validator(said: AnswerType) -> Draft202012Validator:
-    from jsonschema import Draft202012Validator
-    from jsonschema.validators import extend
+    from jsonschema import Draft202012Validator, validators
 
-    made: Any = extend(Draft202012Validator, {"uniqueItems": _unique})  # type: ignore[no-untyped-call]
-    return cast("Draft202012Validator", made(said.shape or {}))
+    extend: Any = cast("Any", validators).extend
+    return cast(
+        "Draft202012Validator",
+        extend(Draft202012Validator, {"uniqueItems": _unique})(said.shape or {}),
+    )

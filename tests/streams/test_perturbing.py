@@ -64,6 +64,7 @@ def test_options_of_a_type_go_with_those_of_the_problem() -> None:
         put, _ = perturb(record, "S5", 4)
         assert put.answer_type is not None
         typed = known(put.answer_type, put.problem)
+        assert typed.options is not None
         assert typed.options == listed(put.problem) != options
         assert sorted(typed.options) == sorted(options)
         spoilt, _ = perturb(record, "S6", 4)

@@ -109,12 +109,11 @@ def test_a_response_format_is_what_the_answer_holds_to(serve: Serve) -> None:
     wanted: Any = {"type": "json_schema", "json_schema": {"name": "sum", "schema": schema}}
     with served() as here:
         asked: Any = {"model": "cot", "messages": ASKED}
-        first = here.client().chat.completions.create(**asked, response_format=wanted)
+        chat: Any = here.client().chat.completions
+        first = chat.create(**asked, response_format=wanted)
         assert json.loads(first.choices[0].message.content or "") == {"total": 42}
         assert len(endpoint.asked) == 2
-        any_object = here.client().chat.completions.create(
-            **asked, response_format={"type": "json_object"}
-        )
+        any_object = chat.create(**asked, response_format={"type": "json_object"})
         assert any_object.choices[0].message.content == '{"any":1}'
         with here.http() as http:
             for broken, param in (
