@@ -19,7 +19,7 @@ from streams.research.analysis.cases import RIGHT, Case
 from streams.research.analysis.report import number, share, table
 from streams.research.analysis.statistics import paired_interval
 
-PROBLEMS, CAP = 40, 1024
+PROBLEMS, CAP = 40, 512
 """Problems of the data set, and tokens that a reply may take."""
 MOST_COST = 1.05
 """How many times the tokens a grammar may take."""
