@@ -26,8 +26,12 @@ def answer_type_of(said: str | Mapping[str, Any]) -> AnswerType:
         return TypeAdapter[AnswerType](AnswerTypeSaid).validate_python(said)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        field = ".".join(("answer_type", *map(str, first["loc"])))
-        raise BadType(field, first["msg"].removeprefix("Value error, ")) from error
+        what = first["msg"].removeprefix("Value error, ")
+        part, _, rest = what.partition(": ")
+        place = tuple(map(str, first["loc"]))
+        if not place and part in AnswerType.model_json_schema()["properties"]:
+            place, what = (part,), rest
+        raise BadType(".".join(("answer_type", *place)), what) from error
 
 
 def with_known_type(problem: Problem, label: Any = None) -> Problem:

@@ -213,5 +213,7 @@ def test_solve_takes_a_type_and_says_what_is_wrong_with_one(serve: Serve) -> Non
 def test_a_word_or_an_object_says_a_type() -> None:
     assert answer_type_of("number").type == "number"
     assert answer_type_of(LONG).unit == "h"
+    with pytest.raises(BadType, match=r"answer_type\.schema: pattern is not taken"):
+        answer_type_of({"type": "json", "schema": {"pattern": "a"}})
     with pytest.raises(BadType, match=r"answer_type\.units"):
         answer_type_of({"type": "number", "units": "h"})

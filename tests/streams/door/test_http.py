@@ -125,7 +125,7 @@ def test_a_response_format_is_what_the_answer_holds_to(serve: Serve) -> None:
             wanted["json_schema"]["schema"] = {"pattern": "(a+)+"}
             told = http.post("/v1/chat/completions", json=asked | {"response_format": wanted})
             assert told.status_code == 400
-            assert told.json()["error"]["param"] == "answer_type"
+            assert told.json()["error"]["param"] == "response_format.schema"
 
 
 def test_a_problem_says_what_its_answer_is(door: Here) -> None:
@@ -138,6 +138,8 @@ def test_a_problem_says_what_its_answer_is(door: Here) -> None:
         episode = http.post("/v1/problems", json=put).headers["metalogue-episode"]
         answer = http.get(f"/v1/answers/{episode}", params={"wait_s": 60}).json()
         assert answer["answer"] == "42 h"
+        other = http.post("/v1/problems", json=put | {"answer_type": "text"})
+        assert (other.status_code, other.json()["error"]["param"]) == (409, "answer_type")
         wrong = http.post("/v1/problems", json=put | {"answer_type": "numbr"})
         assert (wrong.status_code, wrong.json()["error"]["param"]) == (400, "answer_type.type")
 

@@ -123,9 +123,13 @@ class Door:
             place.enter_context(self.access.place(guest))
             policy = self._policy(asked.model)
             typed = None if asked.response_format is None else asked.response_format.answer_type
-            handle = await self.service.submit(
-                guest, text, id, policy, new=True, answer_type=typed, headers=carried
-            )
+            try:
+                handle = await self.service.submit(
+                    guest, text, id, policy, new=True, answer_type=typed, headers=carried
+                )
+            except Error as error:
+                named = error.field.replace("answer_type", "response_format", 1)
+                raise Error(error.detail, code=error.code, field=named) from error
             headers = headers_of(handle)
             if not asked.stream:
                 answer = await self._waited(handle, self.offer.patience_s)
