@@ -16,7 +16,7 @@ import orjson
 from pydantic import ValidationError
 
 from handlers.answers.forms_choice import LETTERS, choice_form, listed
-from handlers.answers.forms_json import FENCE, json_form
+from handlers.answers.forms_json import fenced, json_form
 from handlers.answers.grade import CODE, Grade, References, grade_reference, references_of
 from handlers.answers.plain import plain_text
 from handlers.answers.stated import FORMS as TOLD
@@ -256,8 +256,8 @@ def _text(said: AnswerType, answer: str) -> str:
 
 
 def _code(said: AnswerType, answer: str) -> str:
-    fences = FENCE.findall(answer)
-    code = (fences[-1][1] if fences else answer).replace("\r\n", "\n").strip("\n")
+    fences = fenced(answer)
+    code = (fences[-1] if fences else answer).replace("\r\n", "\n").strip("\n")
     if not code.strip():
         raise WrongForm("is empty")
     return code

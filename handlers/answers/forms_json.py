@@ -23,10 +23,7 @@ WORK = 200_000
 """So many times at most a value of an answer is held against a part of its schema."""
 WHOLE = 1 << 53
 """Below it a float says each whole number exactly."""
-FENCE = re.compile(
-    r"^[ \t]{0,9}(```+|~~~+)[\w+-]{0,20}[ \t]{0,9}\r?\n(.*?)^[ \t]{0,9}\1[ \t]{0,9}$",
-    re.DOTALL | re.MULTILINE,
-)
+_OPENS = re.compile(r"(```|~~~)[`~]{0,9}[\w+-]{0,20}[ \t]{0,9}")
 
 
 def json_form(said: AnswerType, answer: object) -> str:
@@ -99,10 +96,28 @@ def _schema_size(said: AnswerType) -> int:
     return _size(said.shape)
 
 
+def fenced(text: str) -> list[str]:
+    """What stands in fences that are opened and closed, in order."""
+    found: list[str] = []
+    mark: str | None = None
+    inside: list[str] = []
+    for line in text.replace("\r\n", "\n").split("\n"):
+        bare = line[:80].strip() if len(line) < 80 else ""
+        if mark is None:
+            opens = _OPENS.fullmatch(bare)
+            mark, inside = (None if opens is None else opens[1]), []
+        elif bare.startswith(mark) and not bare.strip("`~"):
+            found.append("\n".join(inside))
+            mark = None
+        else:
+            inside.append(line)
+    return found
+
+
 def loaded(text: str) -> Any:
     """The JSON value that a text is, perhaps in a fence. Raises ``WrongForm``."""
-    fences = FENCE.findall(text)
-    bare = (fences[-1][1] if len(fences) == 1 else text).strip()
+    fences = fenced(text) if len(text) <= 4 * JSON_CHARS else []
+    bare = (fences[0] if len(fences) == 1 else text).strip()
     if len(bare) > JSON_CHARS:
         raise WrongForm(f"is longer than {JSON_CHARS:,} characters")
     try:
