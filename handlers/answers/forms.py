@@ -285,14 +285,13 @@ class Compared:
     typed: AnswerType | None
 
 
-def compared(dataset: str, said: Mapping[str, Any] | None, label: Any) -> Compared:
-    """A label, if there is one, for an answer of this type (as JSON values); every grade begins here.
+def compared(dataset: str, typed: AnswerType | None, label: Any) -> Compared:
+    """A label, if there is one, for an answer of this type; every grade begins here.
 
     Whoever grades, the operator's own grader among them, is given a label in its type's form, as far as it has it.
     """
-    if said is None:
+    if typed is None:
         return Compared(None if label is None else references_of(label), dataset, None)
-    typed = AnswerType.model_validate(said)
     references = None if label is None else _meant(typed, _labels(typed, label))
     return Compared(references, CODE if typed.type == "code" else dataset, typed)
 
@@ -331,12 +330,9 @@ def by_rules(
     return found or grade_reference(answer, reference, dataset=dataset, problem=problem)
 
 
-def unfit(said: Mapping[str, Any] | None, label: Any) -> str | None:
+def unfit(typed: AnswerType, label: Any) -> str | None:
     """Why a label cannot be an answer of a type, in words; nothing where it can, or is code's tests."""
-    if said is None or label is None:
-        return None
-    typed = AnswerType.model_validate(said)
-    if typed.type == "code":
+    if label is None or typed.type == "code":
         return None
     references = _labels(typed, label)
     for each in (references,) if isinstance(references, str) else references:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 
 import orjson
 
@@ -54,8 +55,6 @@ def plain_text(answer: str) -> str:
     text = whole[1] if whole else answer
     if _MARKED.search(text) is None:
         return text.strip() if whole else answer
-    if _is_json(text):
-        return answer
     text = text.replace(r"\\", _ROW).replace(r"\!", "")
     text = text.replace(r"\$", "\ue002").replace(r"\{", "\ue000").replace(r"\}", "\ue001")
     text = re.sub(r"\\([%&#_])", r"\1", text.replace("{,}", ",").replace("$", ""))
@@ -72,15 +71,13 @@ def plain_text(answer: str) -> str:
     return " ".join(text.split())
 
 
-def _is_json(text: str) -> bool:
-    """Whether it is a JSON object or array, whose backslashes are its own."""
-    if not text.startswith(("{", "[")):
-        return False
-    try:
-        orjson.loads(text)
-    except ValueError:
-        return False
-    return True
+def shown(answer: str) -> str:
+    """The answer in plain text, for people; of a JSON object or array each letter, for its backslashes are its own."""
+    if answer.startswith(("{", "[")):
+        with suppress(ValueError):
+            orjson.loads(answer)
+            return answer
+    return plain_text(answer)
 
 
 def _step(text: str) -> str:

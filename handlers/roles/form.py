@@ -187,7 +187,7 @@ def _value(field: Field, raws: Sequence[object], text: str) -> Value | Unreadabl
     return _canonical(field, form, value)
 
 
-def _json_said(raws: Sequence[object], text: str) -> list[object] | None:
+def _json_said(raws: Sequence[object], text: str) -> Sequence[object] | None:
     """What may be the JSON value behind an answer's label, or the reply's own, the likeliest first.
 
     The whole of it, then the first value in it; of a reply without a label also the last object in it.
@@ -195,24 +195,15 @@ def _json_said(raws: Sequence[object], text: str) -> list[object] | None:
     said = raws[-1] if raws else text
     if not isinstance(said, str):
         return [said]
-    found: list[object] = []
+    found: list[object] = [] if raws else list(objects_in(text)[:1])
     for way in (said, mended(said)):
         with suppress(WrongForm):
-            found.append(loaded(way))
-            return found
-    opens = _BRACKET.search(said)
-    if opens is not None and len(said) <= JSON_CHARS:
-        for way in (said, mended(said)):
-            first = _BRACKET.search(way)
-            if first is not None:
-                with suppress(ValueError, RecursionError):
-                    found.append(_JSON.raw_decode(way, first.start())[0])
-                    break
-    if not raws:
-        found = [*objects_in(text)[:1], *found]
-    if raws or found:
-        return [*found, said.strip()] if raws else found
-    return None
+            return [loaded(way)]
+        opens = _BRACKET.search(way) if len(way) <= JSON_CHARS else None
+        if opens is not None:
+            with suppress(ValueError, RecursionError):
+                found = [*found, _JSON.raw_decode(way, opens.start())[0]]
+    return [*found, said.strip()] if raws else found or None
 
 
 def _canonical(field: Field, form: AnswerType, *ways: object) -> Value | Unreadable:

@@ -157,9 +157,11 @@ class Role:
     def as_asked(self, reply: Completion) -> Self:
         """The role in the words that a reply was asked with: what is copied from them says nothing."""
         asked = reply.template
-        if asked is None or (asked.words, asked.reply) == (self.template.words, self.reply):
+        if asked is None:
             return self
         form = next((each.form for each in asked.reply.fields if each.form is not None), None)
+        if form is None and asked.words == self.template.words:
+            return self
         least = self.least if self.least is None or form is None else self.least.typed(form)
         return replace(self, template=asked, least=least)
 
@@ -202,7 +204,7 @@ class Role:
         try:
             second = yield from replace(question, history=mending(first.text, values))
         except OutOfLimit:
-            # Who never asks again has no call set aside for it: what its last call said counts.
+            # A role that never asks again has no call set aside for this one; its policy expects no end here.
             if self.mends:
                 raise
             return RoleReply({}, (first,), "unreadable", values)

@@ -92,7 +92,9 @@ def answer_of(
 ) -> dict[str, Any]:
     """The answer as a consumer receives it."""
     unread = {"judgements": structs.asdict(judged)} if judged.unread else {}
-    plain = None if closed.answer is None else plain_text(closed.answer)
+    typed = admitted.problem.answer_type
+    is_json = typed is not None and typed.type == "json"
+    plain = closed.answer if closed.answer is None or is_json else plain_text(closed.answer)
     typeset = {} if plain == closed.answer else {"plain": plain}
     return {
         "problem_id": admitted.problem.id,

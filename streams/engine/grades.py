@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from handlers.answers.forms import Compared, compared
 from handlers.answers.grade import CHECKERS, VERDICT, Grade
+from schemas.answer_type import AnswerType
 from schemas.events.episode import EpisodeClosed, ProblemAdmitted
 from schemas.events.learning import Graded
 from schemas.outcome import Outcome
@@ -81,7 +82,9 @@ class Solved:
 
 def held_against(judged: Judged, label: Any) -> Compared:
     """What an answer is held against, by its problem's answer type."""
-    return compared(judged.dataset or judged.domain, judged.answer_type, label)
+    said = judged.answer_type
+    typed = None if said is None else AnswerType.model_validate(said)
+    return compared(judged.dataset or judged.domain, typed, label)
 
 
 async def opinion(grader: Grading, judged: Judged, feedback: Feedback) -> Grade:

@@ -25,8 +25,7 @@ class References:
         reference = self.said.reference(domain, problem_id)
         if reference is None:
             return Grade(outcome="unknown", grader="none")
-        typed = None if question.typed is None else question.typed.said
-        held = compared(question.domain, typed, reference)
+        held = compared(question.domain, question.typed, reference)
         assert held.references is not None
         return await self.grader.grade(
             question.answer,

@@ -46,7 +46,7 @@ def with_known_type(problem: Problem, label: Any = None) -> Problem:
     except ValueError as error:
         part, _, what = str(error).partition(": ")
         raise BadType(f"answer_type.{part}", what) from None
-    why = unfit(said.said, label)
+    why = unfit(said, label)
     if why is not None:
         raise BadType("answer", why)
     return problem.model_copy(update={"answer_type": said})

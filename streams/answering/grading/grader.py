@@ -37,6 +37,11 @@ def _opinions() -> Helper:
     return Helper(("-m", "streams.answering.grading.opinions", *present))
 
 
+def _is_final(found: Grade, answer: str | None) -> bool:
+    """Whether no other opinion is asked for; nobody can tell more of a form than that it is another one."""
+    return found.outcome != "unknown" or answer is None or found.grader == TYPED
+
+
 @dataclass(slots=True)
 class Grading:
     """Grades answers against references; close it, or use it as a context manager.
@@ -64,13 +69,12 @@ class Grading:
         typed: AnswerType | None = None,
     ) -> Grade:
         """As ``grade_now``, without holding up the event loop."""
-        if self.own is not None:
-            own = partial(self.own.grade, dataset=dataset, problem=problem)
-            return await asyncio.to_thread(own, answer, reference)
-        found = by_rules(answer, reference, dataset, problem, typed)
-        if found.outcome != "unknown" or answer is None or found.grader == TYPED:
-            return found
-        return await asyncio.to_thread(self._second, found, answer, reference)
+        if self.own is None:
+            found = by_rules(answer, reference, dataset, problem, typed)
+            if _is_final(found, answer):
+                return found
+        whole = partial(self.grade_now, dataset=dataset, problem=problem, typed=typed)
+        return await asyncio.to_thread(whole, answer, reference)
 
     def grade_now(
         self,
@@ -88,7 +92,7 @@ class Grading:
         if self.own is not None:
             return self.own.grade(answer, reference, dataset=dataset, problem=problem)
         found = by_rules(answer, reference, dataset, problem, typed)
-        if found.outcome != "unknown" or answer is None or found.grader == TYPED:
+        if answer is None or _is_final(found, answer):
             return found
         return self._second(found, answer, reference)
 

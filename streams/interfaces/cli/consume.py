@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from msgspec import MsgspecError, convert
 
-from handlers.answers.plain import plain_text
+from handlers.answers.plain import shown
 from schemas.answer import Judgements
 from streams.core.judgements import words
 from streams.interfaces.cli.errors import FAILED, OK
@@ -109,7 +109,7 @@ def _print(offset: int, value: bytes, json: bool) -> bool:
     try:
         said = orjson.loads(value)
         answer = {name: said.get(name) for name in FIELDS}
-        answer["plain"] = None if answer["answer"] is None else plain_text(answer["answer"])
+        answer["plain"] = None if answer["answer"] is None else shown(answer["answer"])
     except (orjson.JSONDecodeError, AttributeError, TypeError):
         say(f"{TOPIC}:0:{offset}: not an answer, left out [answer.unreadable]")
         return False

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import structs
 from pydantic import ValidationError
 
-from handlers.answers.plain import plain_text
+from handlers.answers.plain import shown
 from handlers.policies.base import Policy
 from schemas.answer import Judgements
-from schemas.answer_type import AnswerType
 from schemas.events.base import Event
 from schemas.events.episode import Completed, EpisodeOpened
 from schemas.identity import address_order, is_numbered
@@ -117,9 +116,8 @@ def solve(
 
 
 def _problem(text: str, **given: Any) -> Problem:
-    typed: AnswerType | None = given["answer_type"]
-    named = text if typed is None else f"{typed.text}\n{text}"
-    id, memory = of_tenant(given["tenant"], text_id(named), given["memory"])
+    own = text_id(text, given["answer_type"])
+    id, memory = of_tenant(given["tenant"], own, given["memory"])
     try:
         said: dict[str, Any] = {**given, "id": id, "memory": memory, "problem": text}
         return with_known_type(Problem(**said))
@@ -232,7 +230,7 @@ def told(steps: Sequence[tuple[str, Event]]) -> str:
 
 def _tell(solved: Solved, judged: Judgements, world: World, json: bool) -> int:
     closed = solved.closed
-    plain = None if closed.answer is None else plain_text(closed.answer)
+    plain = None if closed.answer is None else shown(closed.answer)
     if json:
         body = closed.told() | {"plain": plain}
         del body["items"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from handlers.answers.plain import plain_text
+from handlers.answers.plain import shown
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeClosed, EpisodeOpened, LimitReached
 from schemas.identity import address_order, is_numbered
@@ -39,4 +39,4 @@ def _best(closed: EpisodeClosed) -> str:
     if closed.answer is None:
         return "No answer so far."
     how_sure = sure(closed.confidence, closed.confidence_source, closed.calibrated)
-    return f"Best so far {' '.join(clean(plain_text(closed.answer)).split())}, {how_sure}, given as `exhausted`."
+    return f"Best so far {' '.join(clean(shown(closed.answer)).split())}, {how_sure}, given as `exhausted`."

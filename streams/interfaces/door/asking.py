@@ -119,8 +119,7 @@ class Asked:
         answer_type: AnswerType | None = None,
     ) -> Asked:
         """A problem as it is put. Without an id, another type of answer makes it another problem."""
-        text = problem if answer_type is None else f"{answer_type.text}\n{problem}"
-        return cls(problem, text_id(text) if id is None else id, answer)
+        return cls(problem, text_id(problem, answer_type) if id is None else id, answer)
 
 
 def models_of(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from handlers.policies.base import Policy
+from schemas.answer_type import AnswerType
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.identity import digest
@@ -55,8 +56,9 @@ class Onlooker:
         return writer
 
 
-def text_id(text: str) -> str:
-    """The id of a problem that was given none: the same text is the same problem."""
+def text_id(text: str, typed: AnswerType | None = None) -> str:
+    """The id of a problem that was given none: the same text is the same problem, of the same type of answer."""
+    text = text if typed is None else f"{typed.text}\n{text}"
     return f"solve-{digest(text.encode('utf-8', 'surrogatepass').hex())}"
 
 

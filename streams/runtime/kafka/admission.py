@@ -53,6 +53,7 @@ def asked(
     try:
         body, ours = data_of(headers, value)
         problem, label = problem_on(body) if ours else foreign(body)
+        problem = with_known_type(problem, None if label is None else label.reference)
         problem = under_prompts(problem, prompts)
         scope_told = dict(headers).get(f"ce_{SCOPE}", b"").decode("utf-8", "replace")
         scope, _ = placed(find, problem, default_policy, scope_told)
@@ -61,6 +62,8 @@ def asked(
         raise Refused("input.field", told(error)) from error
     except TooMuch as error:
         raise Refused("input.headers", str(error)) from error
+    except BadType as error:
+        raise Refused("input.answer_type", str(error)) from error
     except BadLine as error:
         raise Refused(error.code, str(error)) from error
     except Twice as error:
@@ -111,10 +114,6 @@ def foreign(body: bytes) -> tuple[Problem, Feedback | None]:
         priority=record.priority,
         labelled=record.answer is not None,
     )
-    try:
-        problem = with_known_type(problem, record.answer)
-    except BadType as error:
-        raise BadLine(1, error.field, error.what, "input.answer_type") from None
     if record.answer is None:
         return problem, None
     label = Feedback(

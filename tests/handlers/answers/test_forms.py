@@ -311,10 +311,10 @@ def _outcome(said: AnswerType, answer: str, references: str | tuple[str, ...]) -
 
 
 def test_references_are_meant_as_answers_are() -> None:
-    hours = {"type": "number", "unit": "h"}
+    hours = of("number", unit="h")
     assert compared("d", hours, "90 minutes").references == "1.5 h"
     assert compared("d", hours, ["90 minutes", "an age"]).references == ("1.5 h", "an age")
-    assert compared("d", {"type": "code"}, "assert f()").dataset == "python"
+    assert compared("d", of("code"), "assert f()").dataset == "python"
     assert compared("d", None, "B").references == "B"
 
 
@@ -322,6 +322,6 @@ def test_a_label_that_no_answer_of_the_type_can_equal_makes_none_wrong() -> None
     grade = by_rules("dark green", "D", "d", "", COLOURS)
     assert (grade.outcome, grade.grader) == ("unknown", "typed@1")
     assert by_rules("1.5 h", "B", "d", "", of("number", unit="h")).outcome == "unknown"
-    assert "names none of the options" in (unfit(COLOURS.said, "D") or "")
-    assert unfit(COLOURS.said, ["A", "red"]) is None
-    assert unfit(None, "D") is None
+    assert "names none of the options" in (unfit(COLOURS, "D") or "")
+    assert unfit(COLOURS, ["A", "red"]) is None
+    assert unfit(of("code"), "assert f()") is None

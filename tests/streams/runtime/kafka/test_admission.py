@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schemas.answer_type import AnswerType
 from schemas.problem import Problem
 from streams.engine.policies import find
 from streams.runtime.embedded.intake import episode_of
@@ -41,6 +42,20 @@ def test_our_own_envelope_is_read_as_it_was_made() -> None:
     assert found.episode == episode_of(problem, "cot")
 
 
+def test_options_that_a_problem_lists_are_read_off_it_whoever_put_it() -> None:
+    """An envelope of another program of ours may leave them to the text too."""
+    text = "Which?\nA) red\nB) green"
+    ours = Problem(
+        id="k1", problem=text, domain="d", policy="cot", answer_type=AnswerType(type="choice")
+    )
+    body = ours.model_dump_json(exclude_defaults=True).encode()
+    first = asked(message_headers("problem", "x"), body, find, "cot")
+    second = asked([], record(problem=text, policy="cot", answer_type="choice"), find, "cot")
+    for found in (first, second):
+        assert found.problem.answer_type is not None
+        assert found.problem.answer_type.options == ("red", "green")
+
+
 def test_a_foreign_line_and_ours_give_the_same_episode() -> None:
     ours = Problem(id="k1", problem="1 2 3 4", domain="math", policy="mc2")
     body = ours.model_dump_json(exclude_defaults=True).encode()
@@ -69,6 +84,10 @@ def test_a_structured_event_may_carry_a_plain_line() -> None:
         (record(policy="mc2", settings={"nothing": 1}), "input.value"),
         (record(policy="self_consistency", settings={"samples": "9" * 25}), "input.value"),
         (b'{"id": "x"}', "input.field"),
+        (record(answer_type="numbr"), "input.field"),
+        (record(answer_type="choice"), "input.answer_type"),
+        (record(answer_type={"type": "number", "unit": "frobs"}), "input.answer_type"),
+        (record(answer_type="yes_no", answer="perhaps"), "input.answer_type"),
     ],
 )
 def test_what_cannot_be_admitted_is_refused_by_a_stable_code(value: bytes, code: str) -> None:
