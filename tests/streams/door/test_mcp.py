@@ -23,7 +23,7 @@ from streams.interfaces.cli.errors import SETUP
 from streams.interfaces.cli.show.library import Library
 from streams.runtime.embedded.log import SqliteLog
 from streams.support.extras import install
-from tests.endpoint import Answer, Asked
+from tests.endpoint import Answer, Asked, whole
 from tests.pace import soon
 from tests.streams.cli.calling import call, command, environment, process
 from tests.streams.cli.learned import copy_of, made
@@ -111,7 +111,7 @@ def test_tools_say_what_they_take_and_give(serve: Serve) -> None:
             return list((await client.list_tools()).tools)
 
     tools = {tool.name: tool for tool in run(work)}
-    assert set(tools) == {"solve", "explain", "search_lessons"}
+    assert set(tools) == {"solve", "explain", "cancel", "search_lessons"}
     assert "`mc2`, `cot`" in tools["solve"].description
     assert "`tot`" not in tools["solve"].description, "only what the operator listed"
     for tool in tools.values():
@@ -133,6 +133,9 @@ def test_tools_say_what_they_take_and_give(serve: Serve) -> None:
         ("solve", {"problem": SUM, "policy": "tot"}, "policy: no policy 'tot'"),
         ("solve", {"problem": SUM, "policy": "own.py:Mine"}, "policy: no policy"),
         ("solve", {"problem": SUM, "seed": -1}, "seed: "),
+        ("solve", {"problem": SUM, "answer_type": "colour"}, "answer_type"),
+        ("solve", {"problem": SUM, "answer_type": "choice"}, "answer_type.options: missing"),
+        ("cancel", {"episode": "p/default/none/x"}, "no such episode [episode.unknown]"),
         ("explain", {"episode": "p/default/none/x"}, "no such episode [episode.unknown]"),
         ("explain", {"episode": "x\x00y"}, "no such episode [episode.unknown]"),
         ("search_lessons", {"query": SUM, "top": 99}, "top: "),
@@ -177,6 +180,67 @@ def test_a_call_limit_holds(serve: Serve) -> None:
     said = run(work).structured_content
     assert said["usage"]["calls"] == len(endpoint.asked) == 1
     assert said["status"] == "exhausted"
+
+
+def test_an_answer_has_the_form_that_was_asked_for(serve: Serve) -> None:
+    """A number without its unit is none: it is asked for once more, and comes with the unit in its own spelling."""
+
+    def script(asked: Asked) -> Answer:
+        first = len(endpoint.asked) == 1
+        return whole(r"\boxed{a lot}" if first else r"\boxed{90 minutes}")
+
+    endpoint = serve(script)
+    typed = {"type": "number", "unit": "hours"}
+
+    async def work() -> Any:
+        async with on_streams(*WORDS) as client:
+            given = {"problem": "How long?", "policy": "cot", "answer_type": typed}
+            return await client.call_tool("solve", given)
+
+    said = run(work).structured_content
+    assert (said["answer"], said["usage"]["calls"]) == ("1.5 hours", 2)
+    with metalogue.open_log("sqlite:a.db") as log:
+        (episode,) = log.episodes()
+    assert episode.problem.answer_type.unit == "hours"
+
+
+def test_an_episode_is_taken_out_by_whoever_put_it(serve: Serve) -> None:
+    """Its open call is let go of, and whoever waits for it is told."""
+    asked_once, let = threading.Event(), threading.Event()
+
+    def script(asked: Asked) -> Answer:
+        asked_once.set()
+        let.wait(60)
+        return knows(asked)
+
+    endpoint = serve(script)
+    cancelled: list[Any] = []
+
+    async def work() -> Any:
+        async with on_streams(*WORDS) as client:
+            given = {"problem": SUM, "policy": "cot", "id": "sum"}
+            waiting = asyncio.create_task(client.call_tool("solve", given))
+            await asyncio.to_thread(asked_once.wait, soon(30.0))
+            with metalogue.open_log("sqlite:a.db") as log:
+                (episode,) = log.episodes()
+            out = {"episode": episode.id, "reason": "a slip"}
+            cancelled.append(await client.call_tool("cancel", out))
+            cancelled.append(await client.call_tool("cancel", out))
+            return await waiting
+
+    try:
+        solved = run(work)
+    finally:
+        let.set()
+    first, again = cancelled
+    assert first.structured_content["status"] == "cancelled"
+    assert again.structured_content == first.structured_content, "twice is once"
+    assert solved.is_error
+    assert "cancelled" in solved.content[0].text
+    assert len(endpoint.asked) == 1
+    with metalogue.open_log("sqlite:a.db") as log:
+        said = [r.event.reason for r in log.records() if r.event.kind == "episode.adopted"]
+    assert said == ["a slip"]
 
 
 def test_a_simulated_answer_says_so(folder: Path) -> None:

@@ -49,7 +49,8 @@ GUEST = "metalogue.guest"
 """Where a request's scope holds who came in."""
 ABOUT = (
     "Solves problems by reasoning policies that record every step and learn from what came of it. Put a problem with "
-    "`solve`, read how it was solved with `explain`, and look up what was learned with `search_lessons`."
+    "`solve`, take it out again with `cancel`, read how it was solved with `explain`, and look up what was learned "
+    "with `search_lessons`."
 )
 Context: TypeAlias = ServerRequestContext[Any, Any]
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, TypeAlias, TypeVar
+from typing import Annotated, Any, Generic, TypeAlias, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from schemas.answer import Answer
+from schemas.answer_type import AnswerTypeSaid, Form
 from schemas.events.episode import EpisodeOpened
 from schemas.outcome import Status
 from schemas.problem import ID_CHARS, PROBLEM_CHARS, ProblemId, ProblemText, Seed
@@ -20,6 +21,7 @@ from streams.interfaces.door.service import Service
 from streams.runtime.embedded.solving import text_id
 
 MOST_LESSONS = 50
+REASON_CHARS = 1_000
 SIMULATED = "SIMULATED"
 """What the names of an episode's backbones hold where a simulator is among them."""
 Progress: TypeAlias = Callable[[Record], Awaitable[None]]
@@ -31,6 +33,11 @@ class Given(BaseModel):
     """Arguments of a tool; a name that is not among them is refused, since a slip would else go unseen."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def by_name_too(schema: dict[str, Any]) -> None:
+    """Say of a field that the bare name of a form stands for an object that holds nothing else."""
+    schema["anyOf"] = [{"type": "string", "enum": list(get_args(Form))}, *schema["anyOf"]]
 
 
 # ── solve ────────────────────────────────────────────────────────────────────────────────────
@@ -57,6 +64,13 @@ class SolveArguments(Given):
         "Without one, the same text is the same problem.",
     )
     seed: Seed = Field(default=0, description="Another seed asks the same problem anew.")
+    answer_type: AnswerTypeSaid | None = Field(
+        default=None,
+        description="What the answer is; one of another form is never given. The form's name, such as `number` or "
+        '`yes_no`, or an object: `{"type": "number", "unit": "km"}`, `{"type": "choice", "options": ["a", "b"]}`, '
+        '`{"type": "json", "schema": {…}}`.',
+        json_schema_extra=by_name_too,
+    )
 
 
 class Spent(BaseModel):
@@ -115,9 +129,17 @@ async def solve(
     """Put a problem, tell of each step as it is recorded, and wait for the answer."""
     name = given.policy or service.offer.policies[0]
     policy = service.policy(name, field="policy", lists="the tool's description")
-    id = guest.own_id(text_id(given.problem) if given.id is None else given.id)
+    typed = given.answer_type
+    id = guest.own_id(text_id(given.problem, typed) if given.id is None else given.id)
     handle = await service.submit(
-        guest, given.problem, id, policy, new=False, seed=given.seed, call_limit=given.call_limit
+        guest,
+        given.problem,
+        id,
+        policy,
+        new=False,
+        seed=given.seed,
+        call_limit=given.call_limit,
+        answer_type=None if typed is None else typed.said,
     )
     again = f"call solve again with the same arguments to wait on for {handle.episode}"
     simulated = False
@@ -178,6 +200,36 @@ async def explain(
         lessons=said["items"],
         page=await service.client.page(given.episode),
     )
+
+
+# ── cancel ───────────────────────────────────────────────────────────────────────────────────
+
+
+class CancelArguments(Given):
+    """Which episode is taken out, and why."""
+
+    episode: Annotated[str, StringConstraints(min_length=1, max_length=4 * ID_CHARS)] = Field(
+        description="The episode's name, as `solve` gave it."
+    )
+    reason: Annotated[str, StringConstraints(min_length=1, max_length=REASON_CHARS)] | None = Field(
+        default=None, description="Why, in a sentence: it stands on the record."
+    )
+
+
+class Cancelled(BaseModel):
+    """An episode that is not worked on any more."""
+
+    episode: str
+    status: str = Field(description="`cancelled`.")
+
+
+async def cancel(
+    service: Service, guest: Guest, given: CancelArguments, progress: Progress
+) -> Cancelled:
+    """Take a guest's own episode out, whoever waits for it."""
+    await service.own(given.episode, guest)
+    await service.client.cancel(given.episode, by=f"mcp:{guest.name}", reason=given.reason)
+    return Cancelled(episode=given.episode, status="cancelled")
 
 
 # ── search_lessons ───────────────────────────────────────────────────────────────────────────
@@ -335,6 +387,17 @@ def tools_of(policies: Sequence[str]) -> list[Tool[Any]]:
             Explained,
             explain,
             reads=True,
+        ),
+        Tool(
+            "cancel",
+            "Cancel an episode",
+            "Take out an episode that has not ended: no more calls are made for it, now or after a restart, and "
+            "nobody gets an answer of it. What it asked so far stays on the record. Use it for a problem that "
+            "was put by mistake or is not needed any more.",
+            CancelArguments,
+            Cancelled,
+            cancel,
+            reads=False,
         ),
         Tool(
             "search_lessons",
