@@ -1,5 +1,10 @@
 """Facts in a few words: who spoke, what was said, in which tone. Unknown facts are shown by field."""
 
+# `rows` asks `says` about every fact of an episode, and so do the demo, the dashboard and the live
+# screen: one sentence for a fact, wherever it is read. The families of facts (search, strategies,
+# monitoring, cascades) have a module each, as they have in `schemas.events`. Whatever a model or a
+# person wrote passes `one_line` first, because it could hold codes that steer a terminal.
+
 from __future__ import annotations
 
 from handlers.roles.controller import decision_of
@@ -39,14 +44,22 @@ def says(fact: Event, reply: Completed | None) -> Saying:
         case Generated():
             mark = "" if fact.parse == "ok" else f"   ({fact.parse})"
             return fact.role, _answer(fact.answer) + mark, "" if fact.answer else "warn"
+        case MonitorReported(flag=None):
+            return "monitor", f"no flag that can be read ({fact.parse})", "dim"
         case MonitorReported():
-            return _monitor(fact, reply)
+            fault = (
+                f", step {one_line(fact.step)}" if fact.step and fact.step.upper() != "NONE" else ""
+            )
+            # A Monitor that finds nothing still fills in its form; only a fault is worth quoting.
+            found = fact.flag == "YES" and reply and report_of(spoken(reply.text).text).description
+            quoted = f': "{one_line(found)}"' if found else ""
+            return (
+                "monitor",
+                f"{fact.flag}{fault}{quoted}",
+                "warn" if fact.flag == "YES" else "good",
+            )
         case ControllerActed():
             return _controller(fact, reply)
-        case KnowledgeReached():
-            return _guidance(fact)
-        case KnowledgeOmitted():
-            return f"guide {fact.role[:1].upper()}", f"does without {ranges(fact.items)}", "dim"
         case ReplyReparsed():
             return fact.role, f"could not be read: {one_line(fact.reason)}; asked again", "warn"
         case Voted():
@@ -57,14 +70,19 @@ def says(fact: Event, reply: Completed | None) -> Saying:
 
 
 def _learned(fact: Event) -> Saying:
+    """Facts of memory: what was drawn from episodes, and what guided this one. Then the families of facts."""
     match fact:
+        case KnowledgeReached(result="fallback"):
+            return f"guide {fact.role[:1].upper()}", "kept the previous guidance", "warn"
+        case KnowledgeReached():
+            again = " again" if fact.result == "regenerated" else ""
+            made = f"{plural(fact.bullets, 'bullet')}{again}, from {ranges(fact.items)}"
+            return f"guide {fact.role[:1].upper()}", made, "dim"
+        case KnowledgeOmitted():
+            return f"guide {fact.role[:1].upper()}", f"does without {ranges(fact.items)}", "dim"
         case LessonDistilled():
-            line = headline(fact.text)
-            return (
-                f"lesson {fact.role[:1].upper()}",
-                f"{fact.id} {fact.polarity.upper()}: {line}",
-                "",
-            )
+            said = f"{fact.id} {fact.polarity.upper()}: {headline(fact.text)}"
+            return f"lesson {fact.role[:1].upper()}", said, ""
         case LessonDropped():
             return f"lesson {fact.role[:1].upper()}", f"dropped: {one_line(fact.reason)}", "warn"
         case KnowledgeConsolidated():
@@ -72,36 +90,27 @@ def _learned(fact: Event) -> Saying:
             read = plural(len(fact.lessons), "lesson")
             tone = "warn" if fact.result == "fallback" else ""
             return f"rules {fact.role[:1].upper()}", f"{fact.result}: {made}, from {read}", tone
-        case _ if (
-            saying := searched(fact) or steered(fact) or monitored(fact) or weighed(fact)
-        ) is not None:
-            return saying
         case _:
-            values = {k: v for k, v in plain(fact).items() if k not in _HIDDEN}
-            words = " ".join(f"{name}={one_line(str(value))}" for name, value in values.items())
-            who = str(getattr(fact, "role", "") or fact.kind.partition(".")[0])
-            return who, words, ""
+            return (
+                searched(fact) or steered(fact) or monitored(fact) or weighed(fact) or _fields(fact)
+            )
+
+
+def _fields(fact: Event) -> Saying:
+    """A fact that no screen knows: a policy from outside may record kinds of its own."""
+    values = {k: v for k, v in plain(fact).items() if k not in _HIDDEN}
+    words = " ".join(f"{name}={one_line(str(value))}" for name, value in values.items())
+    return str(getattr(fact, "role", "") or fact.kind.partition(".")[0]), words, ""
 
 
 def _answer(answer: str | None) -> str:
     return "no answer that can be read" if answer is None else one_line(answer)
 
 
-def _monitor(fact: MonitorReported, reply: Completed | None) -> Saying:
-    tone = {"YES": "warn", "NO": "good", None: "dim"}[fact.flag]
-    if fact.flag is None:
-        return "monitor", f"no flag that can be read ({fact.parse})", tone
-    step = f", step {one_line(fact.step)}" if fact.step and fact.step.upper() != "NONE" else ""
-    said = (
-        report_of(spoken(reply.text).text).description
-        if reply is not None and fact.flag == "YES"
-        else None
-    )
-    return "monitor", f"{fact.flag}{step}" + (f': "{one_line(said)}"' if said else ""), tone
-
-
 def _controller(fact: ControllerActed, reply: Completed | None) -> Saying:
     tone = {"accept": "good", "patch": "note", "restart": "warn"}[fact.action]
+    # A Monitor without a fault settles the round. The Controller that acts here was then never
+    # asked, so the words name the Monitor, whose reply this is.
     if is_settled(reply):
         return "monitor", f"NO, so ACCEPT {one_line(fact.answer or '')}".rstrip(), tone
     words = fact.action.upper()
@@ -123,16 +132,10 @@ def role_of(reply: Completed) -> str:
     return reply.asked.split(" ")[1]
 
 
-def _guidance(fact: KnowledgeReached) -> Saying:
-    who = f"guide {fact.role[:1].upper()}"
-    if fact.result == "fallback":
-        return who, "kept the previous guidance", "warn"
-    again = " again" if fact.result == "regenerated" else ""
-    return who, f"{plural(fact.bullets, 'bullet')}{again}, from {ranges(fact.items)}", "dim"
-
-
 def headline(text: str) -> str:
     """A lesson's first line of content, without its label."""
+    # A lesson is written under labels ("Polarity: …", "Action_taken: …"), each of one word; a
+    # sentence that merely holds a colon stays whole.
     lines = [line for line in text.splitlines() if line.strip()]
     content = next((line for line in lines if not line.startswith("Polarity:")), "")
     label, colon, rest = content.partition(":")

@@ -36,12 +36,21 @@ def monitored(fact: Event) -> tuple[str, str, str] | None:
             reached = plural(len(fact.items), "case")
             return "recall", f"{reached} reached, {fact.near} near, {fact.held} held", "dim"
         case ExperienceFelt():
-            return "feels", _felt(fact), "" if fact.value is not None else "warn"
+            value = "unknown" if fact.value is None else f"{fact.value:.2f}"
+            inputs = f", from {numbers(fact.inputs)}" if fact.inputs else ""
+            # Difficulty and confidence are words already; the papers' abbreviations are none.
+            name = FELT.get(fact.experience, fact.experience)
+            return "feels", f"{name} {value}{inputs}", "" if fact.value is not None else "warn"
         case StrategyMatched():
             rates = f"; {numbers(fact.rates)}" if fact.rates else ""
             return "strategy", f"{fact.strategy} for {fact.diagnosis}{rates}", ""
         case Allocated():
-            shares = ", ".join(f"{_id(subject)} {calls}" for subject, calls in fact.shares[:SHOWN])
+            # Subjects are episodes by their whole path, which would fill the line: the last part
+            # tells them apart within a set.
+            shares = ", ".join(
+                f"{one_line(subject.rpartition('/')[2])} {calls}"
+                for subject, calls in fact.shares[:SHOWN]
+            )
             more = f" and {len(fact.shares) - SHOWN} more" if len(fact.shares) > SHOWN else ""
             return "limit", f"{plural(fact.total, 'call')} shared out: {shares}{more}", "dim"
         case ThresholdsSet():
@@ -63,16 +72,6 @@ def monitored(fact: Event) -> tuple[str, str, str] | None:
             return None
 
 
-def _felt(fact: ExperienceFelt) -> str:
-    name = FELT.get(fact.experience, fact.experience)
-    value = "unknown" if fact.value is None else f"{fact.value:.2f}"
-    return f"{name} {value}" + (f", from {numbers(fact.inputs)}" if fact.inputs else "")
-
-
 def numbers(parts: Sequence[tuple[str, float]]) -> str:
     """Names with their numbers, the first few."""
     return ", ".join(f"{one_line(name)} {value:.2f}" for name, value in parts[:SHOWN])
-
-
-def _id(subject: str) -> str:
-    return one_line(subject.rpartition("/")[2])

@@ -1,8 +1,12 @@
 """The steps of an episode as rows: what was asked where, what came of it, and what it cost."""
 
+# `rows` turns the record of an episode into what the timeline, `show` and the demo print. A reply
+# and the facts that were drawn from it are one row, because a reader asks what a call brought; a
+# fact whose source is no reply of this record (a fork's parent may hold it) has a row of its own.
+
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from schemas.events.base import AnswerEvent, Event
@@ -49,10 +53,17 @@ def rows(steps: Sequence[tuple[str, Event]]) -> list[Row]:
         if source in replies:
             drawn.setdefault(source, []).append((at, event))
     owned = {at for facts in drawn.values() for at, _ in facts}
-    found = [
-        _row(at, event, tuple(drawn.get(at, ())), replies) for at, event in steps if at not in owned
-    ]
-    return list(_rounded(found))
+    found: list[Row] = []
+    for at, event in steps:
+        if at in owned:
+            continue
+        if isinstance(event, Completed):
+            found.append(_called(at, event, tuple(drawn.get(at, ()))))
+        elif isinstance(event, AnswerEvent):
+            found.append(Row(at, *_answered(event)))
+        else:
+            found.append(Row(at, *says(event, None), round=getattr(event, "round", None)))
+    return _with_rounds(found)
 
 
 def grouped(found: Sequence[Row]) -> bool:
@@ -62,22 +73,13 @@ def grouped(found: Sequence[Row]) -> bool:
     return len(voices) > 1 and any(rounds.count(round) > 1 for round in rounds)
 
 
-def _row(
-    at: str, event: Event, said: tuple[tuple[str, Event], ...], replies: Mapping[str, Completed]
-) -> Row:
-    if isinstance(event, Completed):
-        return _called(at, event, said)
-    if isinstance(event, AnswerEvent):
-        asked, answered, tone = _answered(event)
-        return Row(at, asked, answered, tone)
-    asked, answered, tone = says(event, None)
-    return Row(at, asked, answered, tone, round=getattr(event, "round", None))
-
-
 def _called(at: str, event: Completed, said: tuple[tuple[str, Event], ...]) -> Row:
-    asked, answered, tone = role_of(event), _excerpt(event), "dim"
-    if said:
+    if said:  # the last fact is what the policy made of the reply; those before it led there
         asked, answered, tone = says(said[-1][1], event)
+    else:
+        # Cut before it is cleaned: a reply may be long, and a screen asks for hundreds of rows.
+        excerpt = one_line(event.text[:EXCERPT])
+        asked, answered, tone = role_of(event), f'"{excerpt}"' if excerpt else "(nothing)", "dim"
     if event.finish not in ("stop", "length"):
         answered, tone = f"({event.finish}) {answered}", "bad"
     rounds = [round for _, fact in said if (round := getattr(fact, "round", None)) is not None]
@@ -97,27 +99,18 @@ def _called(at: str, event: Completed, said: tuple[tuple[str, Event], ...]) -> R
     )
 
 
-def _excerpt(event: Completed) -> str:
-    said = one_line(event.text[:EXCERPT])
-    return f'"{said}"' if said else "(nothing)"
-
-
 def _answered(event: AnswerEvent) -> tuple[str, str, str]:
+    """Whom something other than a model was asked of, the answer in words, and its tone."""
     match event:
         case Recalled():
+            # Rules are given whole, so nothing was compared: only lessons bear a similarity.
             rules = sum(similarity is None for _, _, similarity in event.items)
             lessons = plural(len(event.items) - rules, "lesson")
-            return (
-                "recall",
-                f"{plural(rules, 'rule')}, {lessons} of version {event.memory_version}",
-                "",
-            )
+            found = f"{plural(rules, 'rule')}, {lessons} of version {event.memory_version}"
+            return "recall", found, ""
         case Embedded():
-            return (
-                "embed",
-                f"{plural(len(event.vectors), 'text')} by {one_line(event.embedder)}",
-                "dim",
-            )
+            texts = f"{plural(len(event.vectors), 'text')} by {one_line(event.embedder)}"
+            return "embed", texts, "dim"
         case Forked():
             return "fork", plural(event.lanes, "lane"), "dim"
         case LimitReached():
@@ -142,17 +135,20 @@ def _heard(event: ReviewAnswered) -> tuple[str, str]:
     return (f"{who}: it is right", "good") if event.verdict else (f"{who}: it is wrong", "warn")
 
 
-def _rounded(found: Sequence[Row]) -> Iterator[Row]:
+def _with_rounds(found: Sequence[Row]) -> list[Row]:
     """A step without a round of its own belongs to the next that has one, else to the last."""
-    known: list[int | None] = [None] * len(found)
     following: int | None = None
-    for index in range(len(found) - 1, -1, -1):
-        following = found[index].round if found[index].round is not None else following
-        known[index] = following
+    known: list[int | None] = []
+    for row in reversed(found):
+        following = following if row.round is None else row.round
+        known.append(following)
     last: int | None = None
-    for row, round in zip(found, known, strict=True):
+    made: list[Row] = []
+    for row, round in zip(found, reversed(known), strict=True):
         last = last if round is None else round
-        yield replace(row, round=last if row.called or row.round is not None else None)
+        # What asked no model (a recall, a limit) stands between tries and is part of none.
+        made.append(replace(row, round=last if row.called or row.round is not None else None))
+    return made
 
 
 def items_of(found: Iterable[Row]) -> list[str]:

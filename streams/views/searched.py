@@ -27,7 +27,13 @@ def searched(fact: Event) -> Saying | None:
             best = dict(fact.scores)[fact.chosen]
             return "frontier", f"{fact.chosen} at {best:.2f}, first of {len(fact.scores)}", "dim"
         case NodeExpanded():
-            return "expanded", f"{fact.node} → {_children(fact) or 'nothing new'}", ""
+            children = ", ".join(
+                f"{child.node} {child.strategy} {value(child.value)}"
+                if child.repeats is None
+                else f"{child.node} repeats {child.repeats}"
+                for child in fact.children
+            )
+            return "expanded", f"{fact.node} → {children or 'nothing new'}", ""
         case NodePruned():
             return "pruned", f"{fact.node} at {fact.value:.2f}", "bad"
         case NodeRepaired():
@@ -41,6 +47,7 @@ def searched(fact: Event) -> Saying | None:
 
 
 def _assessed(fact: Event) -> Saying | None:
+    """What a node was found to be worth, by whichever voice."""
     match fact:
         case OracleScored():
             low = f", step {fact.low} is low" if fact.low is not None else ""
@@ -49,6 +56,8 @@ def _assessed(fact: Event) -> Saying | None:
         case ConfidenceStated():
             return "confidence", f"{value(fact.value)}{_read(fact.parse)}", ""
         case ThoughtJudged():
+            # A judgement that could not be read leaves a number that the search goes on with. Nobody
+            # gave it, so no screen shows it as a value.
             known = fact.parse != "defaulted"
             return "judge", f"{value(fact.value if known else None)}{_read(fact.parse)}", ""
         case ThoughtsKept():
@@ -63,15 +72,6 @@ def _assessed(fact: Event) -> Saying | None:
 def value(number: float | None) -> str:
     """Two decimals; a dash for what is unknown."""
     return "–" if number is None else f"{number:.2f}"
-
-
-def _children(fact: NodeExpanded) -> str:
-    return ", ".join(
-        f"{child.node} {child.strategy} {value(child.value)}"
-        if child.repeats is None
-        else f"{child.node} repeats {child.repeats}"
-        for child in fact.children
-    )
 
 
 def _read(parse: str) -> str:

@@ -1,5 +1,10 @@
 """Everything that an episode's screen needs, read from the log."""
 
+# `show`, the dashboard and the door read an episode by `read`, and nothing else of it: what a
+# person is shown in one place cannot differ from what is shown in another. A view is made anew for
+# each request and never kept, for the log may have grown; it folds one episode alone, so that a
+# long log costs nothing.
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -93,6 +98,8 @@ class EpisodeView:
     @property
     def parked(self) -> EpisodeParked | None:
         """Why it waits for a person, if it does."""
+        # Each time that a person takes it up again leaves an `adopted` of its own, so it is parked
+        # while there are more partings than returns.
         kinds = [event.kind for event in self.journal.values()]
         if self.closed or kinds.count("episode.parked") <= kinds.count("episode.adopted"):
             return None
@@ -111,6 +118,8 @@ class EpisodeView:
         """The questions to people that nobody has answered; of a closed episode none matters any more."""
         if self.closed or self.parked or self.cancelled:
             return []
+        # The answer takes the place that the question named: a question whose address is empty
+        # still waits.
         asked = (event for event in self.journal.values() if isinstance(event, ReviewAsked))
         return [event for event in asked if event.address not in self.journal]
 
@@ -151,6 +160,7 @@ def read(log: SqliteLog, episode: str) -> EpisodeView:
     number, taught = None, None
     if admitted is not None and opened is not None:
         number, taught = _taught(log, episode, admitted.scope, opened.memory_version)
+    # The first claim is that of the worker that began; each further one took up where another ended.
     topic = "learning" if learned_from is not None else "events"
     return EpisodeView(
         episode,
@@ -169,6 +179,8 @@ def read(log: SqliteLog, episode: str) -> EpisodeView:
 def _forgotten(log: SqliteLog, admitted: ProblemAdmitted) -> ProblemForgotten | None:
     """That an episode's problem was forgotten by the memory that it belongs to; the last word on it."""
     found = None
+    # No early return: a problem may be forgotten again under another reason, and the last word
+    # counts.
     for record in log.records(episode=f"n/{admitted.scope}/-", kinds=("problem.forgotten",)):
         event = record.event
         if isinstance(event, ProblemForgotten) and (event.domain, event.problem_id) == (
@@ -187,6 +199,7 @@ def _with_parent(
     The record of a member of a set has its part of the set's.
     """
     if opened is not None and opened.within is not None:
+        # Imported here: the registry loads every policy, and most episodes are members of no set.
         from streams.engine.policies import NoPolicy, find, find_recorded
         from streams.engine.sets import with_part
 
@@ -199,6 +212,9 @@ def _with_parent(
     parent = log.journal(opened.parent)
     if opened.at is None:
         return {at: e for at, e in parent.items() if at == "admitted"} | own
+    # A probe that leaves at no address runs all of it anew, so only the problem is its parent's. A
+    # fork keeps what came before the address where it left; what its parent did later is not its
+    # past.
     end = address_order(opened.at)
     kept = {
         at: event
@@ -210,6 +226,8 @@ def _with_parent(
 
 def batches(log: SqliteLog, scope: str, after: int = 0) -> Iterator[BatchClosed]:
     """The closed batches of a scope, from a memory version on."""
+    # An episode that saw version n can only be in a later batch. Versions are counted as batches
+    # are, so no batch before that one is looked at.
     number = after + 1
     while isinstance(closed := log.find(learning_id(scope, number), "batch"), BatchClosed):
         yield closed
@@ -223,6 +241,8 @@ def _taught(
     for closed in batches(log, scope, version):
         if episode in closed.members:
             learning = learning_id(scope, closed.batch)
+            # While the batch is being learned from, some of its lessons may be written: none are
+            # shown as if they were all.
             if log.find(learning, "closed") is None:
                 return closed.batch, None
             learned = log.records(episode=learning, kinds=("lesson.distilled",))

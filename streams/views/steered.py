@@ -20,30 +20,26 @@ def steered(fact: Event) -> tuple[str, str, str] | None:
         case ProgressReported():
             mark = "" if fact.parse == "ok" else f" ({fact.parse})"
             return "reporter", f"reported on the work so far{mark}", "dim"
+        case StrategyProposed(result="refused"):
+            return "strategy", f"proposal refused: {fact.reason}", "dim"
+        case StrategyProposed(result="merged"):
+            similar = f"(cosine {fact.similarity or 0:.2f})"
+            return "strategy", f"proposal is {fact.arm} {similar}", "note"
         case StrategyProposed():
-            return "strategy", _proposed(fact), "dim" if fact.result == "refused" else "note"
+            after = f", after {fact.parent}" if fact.parent else ""
+            return "strategy", f"new arm {fact.arm}{after}", "note"
         case StrategyChosen():
             best = sorted(fact.scores, key=lambda score: -score[1])[:SHOWN]
             scores = " ".join(f"{arm} {score:.2f}" for arm, score in best)
             return "strategy", f"{fact.arm or 'free advice'} by {fact.how}   {scores}".rstrip(), ""
+        # Unknown is not zero: a bandit learns nothing from a round without a reward.
+        case RewardJudged(reward=None) | RewardJudged(progress=None):
+            return "judge", "no ratings that can be read: the reward is unknown", "warn"
         case RewardJudged():
-            return "judge", *_judged(fact)
+            whom = f" for {fact.arm}" if fact.arm else ""
+            # The judge adds up its own ratings too; sums that differ from ours are shown, not used.
+            odd = f"   its own {', '.join(fact.differs)} differs" if fact.differs else ""
+            said = f"progress {fact.progress:.2f}, reward {fact.reward:.2f}{whom}{odd}"
+            return "judge", said, ""
         case _:
             return None
-
-
-def _proposed(fact: StrategyProposed) -> str:
-    if fact.result == "refused":
-        return f"proposal refused: {fact.reason}"
-    if fact.result == "merged":
-        return f"proposal is {fact.arm} (cosine {fact.similarity or 0:.2f})"
-    return f"new arm {fact.arm}" + (f", after {fact.parent}" if fact.parent else "")
-
-
-def _judged(fact: RewardJudged) -> tuple[str, str]:
-    """Ratings, progress and reward, and what is odd about them."""
-    if fact.reward is None or fact.progress is None:
-        return "no ratings that can be read: the reward is unknown", "warn"
-    whom = f" for {fact.arm}" if fact.arm else ""
-    odd = f"   its own {', '.join(fact.differs)} differs" if fact.differs else ""
-    return f"progress {fact.progress:.2f}, reward {fact.reward:.2f}{whom}{odd}", ""

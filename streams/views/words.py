@@ -29,9 +29,10 @@ def _visible(char: str) -> str:
 def clean(text: str) -> str:
     """The text with nothing that could steer a terminal; lines stay lines, tabs become spaces."""
     text = text.replace("\r\n", "\n").expandtabs(4)
+    # Nearly every text is plain; only others are worth a look at each sign.
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
-    return "\n".join("".join(map(_visible, line)) for line in text.split("\n"))
+    return "".join(char if char == "\n" else _visible(char) for char in text)
 
 
 def one_line(text: str) -> str:
@@ -77,18 +78,14 @@ def pad(text: str, room: int) -> str:
 
 def wrap(text: str, room: int) -> list[str]:
     """Lines of whole words in at most ``room`` columns, indented as the text is; a longer word is broken."""
+    # The indent takes half of the room at most: deep lists would else be columns of single letters.
     indent = " " * min(len(text) - len(text.lstrip(" ")), room // 2) if text.strip() else ""
-    lines = _lines(text, room - len(indent))
-    return [f"{indent}{line}" for line in lines] if indent else lines
-
-
-def _lines(text: str, room: int) -> list[str]:
+    room -= len(indent)
     lines: list[str] = []
     line = ""
     for word in text.split():
         if cells(word) > room:
-            if line:
-                lines.append(line)
+            lines += [line] if line else []
             *pieces, word = _broken(word, room)
             lines += pieces
             line = ""
@@ -97,7 +94,9 @@ def _lines(text: str, room: int) -> list[str]:
             line = word
         else:
             line = f"{line} {word}" if line else word
-    return [*lines, line] if line or not lines else lines
+    if line or not lines:
+        lines.append(line)
+    return [f"{indent}{line}" for line in lines]
 
 
 def _broken(word: str, room: int) -> list[str]:
@@ -105,6 +104,8 @@ def _broken(word: str, room: int) -> list[str]:
     pieces, start, used = list[str](), 0, 0
     for at, char in enumerate(word):
         taken = _cell(char)
+        # One sign at least goes into each piece: a room narrower than a wide sign would else never
+        # end.
         if used + taken > room and at > start:
             pieces.append(word[start:at])
             start, used = at, 0
@@ -161,6 +162,8 @@ def spent(usage: Usage, limit: int | None = None) -> list[str]:
         if usage.tokens is None
         else f"{usage.prompt_tokens:,} tokens in  {usage.completion_tokens:,} out"
     )
+    # Attempts that failed were perhaps paid for too; they are told apart from calls, which brought
+    # a reply.
     lost = usage.attempts - usage.calls
     tried = [f"{plural(lost, 'attempt')} failed"] if lost > 0 else []
     parts = [calls, *tried, tokens, cost(usage.cost), seconds(usage.seconds)]
@@ -223,13 +226,11 @@ def ranges(ids: Sequence[str]) -> str:
     """``R1 R2 R3 L4.R2`` as ``R1-R3 L4.R2``: runs of a letter and a number are drawn together."""
     found: list[tuple[str, str]] = []
     for name in ids:
-        if found and _follows(found[-1][1], name):
+        last = found[-1][1] if found else ""
+        # Only "R" and digits can be drawn together: ids of lessons ("L4.R2") hold two numbers.
+        numbered = last[1:].isdecimal() and name[1:].isdecimal()
+        if numbered and last[0] == name[0] and int(name[1:]) == int(last[1:]) + 1:
             found[-1] = (found[-1][0], name)
         else:
             found.append((name, name))
     return " ".join(first if first == last else f"{first}-{last}" for first, last in found)
-
-
-def _follows(last: str, name: str) -> bool:
-    same = last[:1] == name[:1] and last[1:].isdecimal() and name[1:].isdecimal()
-    return same and int(name[1:]) == int(last[1:]) + 1
