@@ -47,24 +47,25 @@ class Bin:
 
     def seen(self, times: float) -> tuple[float, float]:
         """Mean and variance of the gap that would be seen then."""
-        often = _often(self.size, self.chance(times))
+        chance = self.chance(times)
+        if chance in (0, 1):  # a logarithm would fail, and there is one outcome only
+            often = [float(right == self.size * chance) for right in range(self.size + 1)]
+        else:
+            one, other = log(chance), log(1 - chance)
+            often = [
+                exp(ways + right * one + (self.size - right) * other)
+                for right, ways in enumerate(_ways(self.size))
+            ]
         gaps = [abs(right / self.size - self.confidence) for right in range(self.size + 1)]
         mean = fsum(map(mul, often, gaps))
         return mean, fsum([o * (gap - mean) ** 2 for o, gap in zip(often, gaps, strict=True)])
 
 
-def _often(size: int, chance: float) -> list[float]:
-    """How often none of so many are right, one of them, and so on."""
-    if chance in (0, 1):
-        return [float(right == size * chance) for right in range(size + 1)]
-    one, other = log(chance), log(1 - chance)
-    return [
-        exp(ways + right * one + (size - right) * other) for right, ways in enumerate(_ways(size))
-    ]
-
-
 @lru_cache(maxsize=1024)
 def _ways(size: int) -> list[float]:
+    """The logarithm of how many ways there are to have none of so many right, one of them, and so on."""
+    # Logarithms, for the ways themselves overflow from a thousand answers on. Kept, because every
+    # step of the search below asks for those of the same few bins.
     whole = lgamma(size + 1)
     return [whole - lgamma(right + 1) - lgamma(size - right + 1) for right in range(size + 1)]
 
@@ -78,12 +79,20 @@ def calibration_interval(
         return None
     seen = fsum(map(ece, kept)) / len(kept)
     every = bins([pair for seed in kept for pair in seed], BINS)
+    # A bin without a gap would stay without one however far gaps are stretched. It gets the smallest
+    # one that so many answers could show.
     gaps = [right - said or 0.5 / size if size else 0.0 for size, said, right in every]
     found = [
         (len(seed), [Bin(b[0], b[1], gap) for b, gap in zip(bins(seed, BINS), gaps, strict=True) if b[0]])
         for seed in kept
     ]  # fmt: skip
-    repeated = _repeated(seeds, gaps)
+    # Answers to one problem repeat each other over seeds, by as much as their worth to the error does.
+    worth: dict[str, list[float]] = {}
+    for problem, said, right in (each for seed in seeds for each in seed):
+        gap = gaps[min(int(said * len(gaps)), len(gaps) - 1)]
+        worth.setdefault(problem, []).append((right - said) * (1 if gap > 0 else -1))
+    repeated = design_effect(worth.values())
+    # Each bin's gap was estimated from the same answers, which takes a degree of freedom.
     free = sum(size for size, _ in found) / repeated - sum(size > 0 for size, *_ in every)
     z = t_quantile(level, max(free, 1.0))
 
@@ -100,6 +109,7 @@ def calibration_interval(
     def beyond(times: float, side: int) -> bool:
         """Whether an error with such gaps would print more than ours, even where it prints little (or much)."""
         mean, strays = printed(times)
+        # Equal counts too: without the margin rounding would decide where nothing strays.
         return mean + side * strays >= seen - TINY
 
     return error(_first(lambda t: beyond(t, 1))), error(_first(lambda t: beyond(t, -1)))
@@ -117,20 +127,10 @@ def _told(whole: int, mine: Sequence[Bin], times: float) -> tuple[float, float]:
     return mean, own + fsum(size * (t - true) ** 2 for size, *_, t in each) / whole**2
 
 
-def _repeated(seeds: Sequence[Sequence[Stated]], gaps: Sequence[float]) -> float:
-    """How many times the variance of answers that say nothing of each other theirs is: 1, or as many as the seeds.
-
-    By what each answer is worth to the error, summed up by problem.
-    """
-    worth: dict[str, list[float]] = {}
-    for problem, said, right in (each for seed in seeds for each in seed):
-        gap = gaps[min(int(said * len(gaps)), len(gaps) - 1)]
-        worth.setdefault(problem, []).append((right - said) * (1 if gap > 0 else -1))
-    return design_effect(worth.values())
-
-
 def _first(holds: Callable[[float], bool]) -> float:
     """The least of the sizes for which something holds; the widest where it holds for none."""
+    # What holds for a size holds for every wider one, so halving finds the edge. 24 halvings of 64
+    # leave less than a hundred-thousandth, which no report prints.
     low, high = 0.0, WIDEST
     if holds(low):
         return low

@@ -1,9 +1,15 @@
 """Closed episodes as an analysis sees them: what was asked, answered, stated and graded."""
 
+# `read` goes over a log once and keeps what an analysis can ask for; `Reading.cases` then makes one
+# `Case` of each closed episode. Whatever counts answers (`figures`, `trees`, `bench.results`, the
+# evidence pack) reads cases and never the log, so that two tables of one log cannot disagree.
+# Labels are joined to cases here and nowhere below: what policies and learners import must not see
+# them.
+
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -141,6 +147,8 @@ def judged(
     """
     if answer is None:
         return False
+    # The same answer must get the same outcome, however it was judged. Where a person could not
+    # tell, a checker does not overrule him.
     given, outcome = graded
     if answer == given and (by_person or outcome in RIGHT):
         return RIGHT.get(outcome)
@@ -242,9 +250,17 @@ class Reading:
         for scope, batches in sorted(self.members.items()):
             for number, members in sorted(batches.items()):
                 mine = [known[member] for member in members if member in known]
-                if mine:
-                    lessons = self.lessons[scope, number]
-                    found.setdefault(scope, []).append(_batch(number, mine, lessons))
+                if not mine:
+                    continue
+                usages = [case.closed.usage for case in mine]
+                batch = Batch(
+                    number,
+                    outcomes=tuple(RIGHT.get(case.outcome) for case in mine),
+                    calls=tuple(usage.calls for usage in usages),
+                    tokens=tuple(usage.tokens for usage in usages),
+                    lessons=self.lessons[scope, number],
+                )
+                found.setdefault(scope, []).append(batch)
         return found
 
     def learned(self, record: Record) -> None:
@@ -254,6 +270,7 @@ class Reading:
                 scope, made = scope_of(record.episode), (role_of(event), event.model)
                 self.learning.setdefault(scope, Spent()).add(event)
                 self.makers.setdefault(scope, set()).add(made)
+            # A revision closes a batch again without what a person had forgotten: its members are known.
             case BatchClosed(scope=scope, batch=batch, members=members, revision=None):
                 self.members.setdefault(scope, {})[batch] = tuple(members)
             case LessonDistilled() if (parts := learning_parts(record.episode)) and parts[
@@ -288,21 +305,12 @@ class Reading:
         return sorted(found, key=lambda shadow: address_order(shadow.at))
 
 
-def _batch(number: int, members: Sequence[Case], lessons: int) -> Batch:
-    usages = [case.closed.usage for case in members]
-    return Batch(
-        number,
-        tuple(RIGHT.get(case.outcome) for case in members),
-        tuple(usage.calls for usage in usages),
-        tuple(usage.tokens for usage in usages),
-        lessons,
-    )
-
-
 def read(log: SqliteLog, grade: Grades = grade_reference) -> Reading:
     """Everything that an analysis needs, in one pass. ``grade`` judges answers that no episode gave."""
     reading = Reading(references=references(log), grade=grade)
     for record in log.records():
+        # Problems, side runs and sets. All else is learning, of which only the costs and the counts are
+        # kept: its journals would fill memory, and no case is made of them.
         if record.episode.startswith(("p/", "q/", "s/")) and record.topic == "events":
             reading.journals.setdefault(record.episode, {})[record.address] = record.event
         else:
@@ -312,6 +320,7 @@ def read(log: SqliteLog, grade: Grades = grade_reference) -> Reading:
                 reading.grades.feed(record.episode, record.event)
             case Reflected(summary=summary) if "pulls" in summary:
                 reading.left[record.episode] = summary
+            # With an embedder it is a change of vectors, from which no arm learns anything.
             case BatchClosed(rule=rule) as batch if rule == LINUCB and batch.embedder is None:
                 reading.batches.setdefault(batch.scope, {})[batch.batch] = batch
             case ProblemAdmitted(problem=problem, scope=scope) if problem.series is not None:
@@ -326,6 +335,7 @@ def read(log: SqliteLog, grade: Grades = grade_reference) -> Reading:
             and isinstance(closed, EpisodeClosed)
         ):
             reading.probes.setdefault(opened.parent, []).append(paid(journal))
+    # Last of all: a verdict stands in a side run, before or behind the episode that it is about.
     reading.verdicts = verdicts(reading.journals, log.text, reading.reference)
     return reading
 

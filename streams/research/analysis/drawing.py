@@ -55,6 +55,8 @@ def branches(tree: Tree) -> list[Branch]:
     children: dict[str | None, list[Twig]] = {}
     for twig in sorted(tree.nodes.values(), key=lambda twig: address_order(twig.id)):
         children.setdefault(twig.parent, []).append(twig)
+    # A search that was cut off has decided nothing: then no way is marked, rather than a guess at
+    # one.
     path = set(tree.path(tree.decided.node)) if tree.decided is not None else set[str]()
     return [
         Branch(twig, rails, row, twig.id in path)
@@ -79,6 +81,7 @@ def headline(tree: Tree) -> str:
     mended = sum(twig.repairs is not None for twig in tree.nodes.values())
     thoughts = _many(len(tree.nodes) - 1, "thought")
     counts = f"{thoughts}, {pruned} pruned, {_many(mended, 'repair')}"
+    # The first frontier holds all that the search was given; later ones hold what was left by then.
     granted = tree.frontiers[0].left if tree.frontiers else None
     if tree.decided is None:
         return counts

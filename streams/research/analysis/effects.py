@@ -5,6 +5,10 @@ No model is asked here: `metalogue effect lesson` made the probes.
 Source: design/evaluation.md#metrics.
 """
 
+# The dashboard keeps one `Effects` and lets it read on as the log grows; the command line reads
+# once by `measured_on`. An effect is never written down: labels may come later than a probe, so
+# each reading judges the probes by what is known then.
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -74,6 +78,8 @@ class Probe:
 
     def pair(self, known: Known, reference: References | None) -> Pair:
         """The episode with the item and without it, by what is known of the episode's answer now."""
+        # Where nobody can judge the episode itself, nothing is asked of the probe: the pair would
+        # be left out.
         right = RIGHT.get("withheld" if self.was.answer is None else known.outcome)
         answer, graded = self.ended.closed.answer, (self.was.answer, known.outcome)
         person = known.by is not None
@@ -106,19 +112,19 @@ class Effects:
             graded = state.outcomes.of(probe.parent)
             reference = known.get(f"{probe.problem.domain}/{probe.problem.id}")
             for life in state.lives.used_in(probe.parent):
-                if (life.scope, life.item.id) == (scope, probe.without):
-                    pair = self._pair(probe, graded, reference)
-                    found.setdefault(life.key, {}).setdefault(probe.backbones, []).append(pair)
+                if (life.scope, life.item.id) != (scope, probe.without):
+                    continue
+                # A page of the dashboard asks for hundreds of items: each probe is judged once, and
+                # again only when something was said of its problem since.
+                key = (probe, graded, reference)
+                if key not in self.pairs:
+                    self.pairs[key] = probe.pair(graded, reference)
+                by_whom = found.setdefault(life.key, {})
+                by_whom.setdefault(probe.backbones, []).append(self.pairs[key])
         return {
             key: {who: Effect(pairs) for who, pairs in by_whom.items()}
             for key, by_whom in found.items()
         }
-
-    def _pair(self, probe: Probe, graded: Known, reference: References | None) -> Pair:
-        key = (probe, graded, reference)
-        if key not in self.pairs:
-            self.pairs[key] = probe.pair(graded, reference)
-        return self.pairs[key]
 
 
 def measured_on(log: SqliteLog) -> Measured:
@@ -139,6 +145,8 @@ def probes(log: SqliteLog, episode: str) -> Iterator[Probe]:
     assert isinstance(opened, EpisodeOpened)
     assert isinstance(closed, EpisodeClosed)
     parent, without = opened.parent, opened.without or ()
+    # Other side runs (forks, audits, verdicts) change more than what is known: they measure no
+    # item.
     if opened.purpose != "effect" or parent is None:
         return
     admitted, was = log.find(parent, "admitted"), log.find(parent, "closed")

@@ -57,6 +57,8 @@ def analysis(
     for case in cases:
         runs.setdefault(case.name, []).append(case)
     found = {name: run_figures(each, everything, shadows) for name, each in runs.items()}
+    # Tokens for a point need something to be above. One plain answer at temperature 0 is what
+    # everything else claims to improve on.
     base = next((name for name, f in found.items() if f["policy"].startswith("greedy@")), None)
     for name, figures in found.items():
         price = (
@@ -66,6 +68,7 @@ def analysis(
         figures["tokens_per_point_interval"] = price.interval
         figures["tokens_per_point_of"] = price.known
     simulated = any("SIMULATED" in case.opened.backbones for case in cases)
+    # A single batch was solved with nothing learned, so there is nothing that it could show.
     learning = {scope: progress(each) for scope, each in batches.items() if len(each) > 1}
     return {"episodes": len(cases), "simulated": simulated, "learning": learning, "runs": found}
 
@@ -132,6 +135,7 @@ def judge_figures(cases: Sequence[Case]) -> dict[str, Any] | None:
         return None
     said = Counter(each.said for each in found)
     graded = [case.outcome == "right" for case in cases if case.outcome != "unknown"]
+    # Graders come first: a verdict fills in where none could decide, and never replaces an outcome.
     known = [*graded, *[True] * said["right"], *[False] * said["wrong"]]
     return {
         **{name: said[name] for name in ("right", "wrong", "unclear")},
@@ -177,10 +181,13 @@ def confidences(cases: Sequence[Case]) -> dict[str, Any]:
         if source is None or raw is None:
             continue
         if case.outcome not in ("right", "wrong"):
+            # A withheld answer claims nothing that could be wrong; it lacks no grade.
             left_out[source] += case.closed.answer is not None
             continue
         right, problem = case.outcome == "right", case.problem.id
         found.setdefault(source, []).append((problem, raw, right))
+        # Raw and calibrated stand beside each other, over the same answers: that is the comparison
+        # that counts.
         if case.calibrated is not None:
             mended = f"{source}, calibrated"
             found.setdefault(mended, []).append((problem, case.calibrated, right))

@@ -85,6 +85,8 @@ class Metric:
 
     def between(self, found: Sequence[Found]) -> tuple[float, float] | None:
         """The 95 % interval of the mean of figures, one a seed."""
+        # Only a calibration error states anything; of all others this is nothing, and their units
+        # decide.
         bounds = calibration_interval([each.stated for each in found])
         if bounds is None:
             return self.interval(unit for each in found for unit in each.sample)
@@ -129,6 +131,8 @@ def count_of(about: str, measure: Measure, places: int = 0) -> Metric:
 
 def parts_of(units: Iterable[Unit]) -> Parts:
     """What the known units of each problem add up to, and of how many."""
+    # By problem, because units of one problem (seeds, decisions, replies) are no independent
+    # evidence.
     sums: dict[str, list[float]] = {}
     for unit in units:
         if unit.value is not None:
@@ -141,6 +145,8 @@ def by_problem(units: Iterable[Unit]) -> dict[str, float | None]:
     found: dict[str, list[float]] = {}
     for unit in units:
         mine = found.setdefault(unit.problem, [])
+        # The problem is entered even so: that it is unknown must be seen by who pairs it with
+        # another run's.
         mine += [] if unit.value is None else [unit.value]
     return {at: fsum(mine) / len(mine) if mine else None for at, mine in found.items()}
 

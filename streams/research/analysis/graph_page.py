@@ -32,17 +32,40 @@ PLACES: Final[Mapping[str, tuple[int, int, str]]] = {
 
 def page(graph: Drawn) -> str:
     """The page: no script, nothing from elsewhere."""
+    walked = {state for path in graph.paths for state in path.split()}
+    states = [(state, NAMES[state], MEANS[state]) for state in NAMES if state in walked]
+    principles = [
+        (
+            name,
+            f"{strength(held['score'])} ({held['score']:g})",
+            # A principle that no version holds any more has no text; its summary stays in the graph.
+            graph.texts.get(name, held["summary"]),
+            "\n".join(graph.evidence[name]),
+            held["uncertainty"],
+        )
+        for name, held in graph.principles.items()
+    ]
+    paths: list[tuple[str, ...]] = []
+    for path in graph.paths:
+        out = sorted((e for e in graph.edges if e.source == path), key=lambda e: -e.weight)
+        weights = "\n".join(f"{e.target} {e.weight:.3f}" for e in out)
+        paths.append((path, *map(str, graph.runs(path)), weights))
     return whole(
         graph.scope,
         [
             "<h1>Graph memory</h1>",
             f'<p class="lead">{escape(graph.scope)}, version {graph.version}: {_sizes(graph)}</p>',
             _figure(graph),
-            _states(graph),
+            # A reader looks up the letters of this page's paths; the machine has more.
+            folded(
+                "What the states of a path mean", html_table(("state", "name", "an agent"), states)
+            )
+            if states
+            else "",
             "<h2>Principles</h2>",
-            _table(("id", "strength", "principle", "evidence", "uncertain"), _principles(graph)),
+            _table(("id", "strength", "principle", "evidence", "uncertain"), principles),
             "<h2>Paths</h2>",
-            _table(("path", "right", "wrong", "principles by weight"), _paths(graph)),
+            _table(("path", "right", "wrong", "principles by weight"), paths),
             "<h2>Queries</h2>",
             _table(("id", "problem"), graph.cases.items()),
         ],
@@ -59,53 +82,31 @@ def _sizes(graph: Drawn) -> str:
     return "{} queries, {} paths, {} principles, {} edges".format(*counts)
 
 
-def _states(graph: Drawn) -> str:
-    """What the letters of paths stand for: of the states that occur."""
-    found = {state for path in graph.paths for state in path.split()}
-    rows = [(state, NAMES[state], MEANS[state]) for state in NAMES if state in found]
-    if not rows:
-        return ""
-    return folded("What the states of a path mean", html_table(("state", "name", "an agent"), rows))
-
-
-def _principles(graph: Drawn) -> Iterable[Sequence[str]]:
-    for name, held in graph.principles.items():
-        word = f"{strength(held['score'])} ({held['score']:g})"
-        text = graph.texts.get(name, held["summary"])
-        yield name, word, text, "\n".join(graph.evidence[name]), held["uncertainty"]
-
-
-def _paths(graph: Drawn) -> Iterable[Sequence[str]]:
-    for path in graph.paths:
-        right, wrong = graph.runs(path)
-        out = sorted((e for e in graph.edges if e.source == path), key=lambda e: -e.weight)
-        yield path, str(right), str(wrong), "\n".join(f"{e.target} {e.weight:.3f}" for e in out)
-
-
 # ── The figure ───────────────────────────────────────────────────────────────────────────────
 
 
 def _figure(graph: Drawn) -> str:
+    """The three columns with their edges. A column is spread over the whole height, so that edges lie apart."""
     columns = (list(graph.cases), list(graph.paths), list(graph.principles))
-    names = [column[:SHOWN] for column in columns]
-    rows = max((len(column) for column in names), default=0)
-    height = 50 + ROW * max(rows, 1)
+    shown = [column[:SHOWN] for column in columns]
+    height = 50 + ROW * max(1, *map(len, shown))
     places = {
-        name: (COLUMNS[at], _height(row, len(column), height))
-        for at, column in enumerate(names)
+        name: (COLUMNS[at], int(40 + (height - 50) * (row + 0.5) / len(column)))
+        for at, column in enumerate(shown)
         for row, name in enumerate(column)
     }
     heads = "".join(
         f'<text class="head" x="{x + PLACES[kind][0]}" y="16" text-anchor="{PLACES[kind][2]}">{head}</text>'
         for x, kind, head in zip(COLUMNS, KINDS, HEADS, strict=True)
     )
+    # An edge whose end is not drawn would lead nowhere; the tables hold it.
     lines = "".join(_line(e, places) for e in graph.edges if {e.source, e.target} <= places.keys())
     spots = "".join(
         _spot(name, kind, graph, places[name])
-        for column, kind in zip(names, KINDS, strict=True)
+        for column, kind in zip(shown, KINDS, strict=True)
         for name in column
     )
-    left_out = sum(len(column) - len(shown) for column, shown in zip(columns, names, strict=True))
+    left_out = sum(map(len, columns)) - sum(map(len, shown))
     more = f"<li>{left_out} nodes are not drawn; the tables hold them</li>" if left_out else ""
     return (
         f'<div class="scroll flow" role="region" tabindex="0" aria-label="Drawing of the graph">'
@@ -117,14 +118,11 @@ def _figure(graph: Drawn) -> str:
     )
 
 
-def _height(row: int, rows: int, height: int) -> int:
-    """A column's nodes are spread over the whole height, so that edges lie apart."""
-    return int(40 + (height - 50) * (row + 0.5) / max(rows, 1))
-
-
 def _line(edge: Edge, places: dict[str, tuple[int, int]]) -> str:
     (x1, y1), (x2, y2) = places[edge.source], places[edge.target]
     kind, middle = "up" if edge.weight >= 1 else "down", (x1 + x2) // 2
+    # Weights have no bound: one that ran away must not cover the others, and one near 0 must be
+    # seen.
     width = min(6.0, max(0.5, 1.5 * abs(edge.weight)))
     said = escape(f"{edge.source} → {edge.target}: {edge.weight:.3f}")
     return (

@@ -3,9 +3,14 @@
 Source: trainable graph memory, eq. (1); GraphML 1.0.
 """
 
+# `drawn` turns a memory version into plain values, once; the command line, the page and GraphML
+# print those, and none of them knows how a graph is kept. `activated_by` answers what a problem
+# would call up, by the very functions that a policy uses, so that what is shown is what an episode
+# would get.
+
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -68,6 +73,7 @@ class Drawn:
 def drawn(memory: Memory) -> Drawn | None:
     """The graph that a memory version holds, if it holds one."""
     graph = memory.learned
+    # Other policies keep other things under `learned`; only a graph has all three layers.
     if not {"cases", "paths", "principles"} <= graph.keys():
         return None
     texts = {item.id: item.text for item in memory.of(PRINCIPLE, "rule")}
@@ -120,7 +126,14 @@ def graphml(graph: Drawn) -> str:
         attributes = {"id": name, "for": where, "attr.name": name, "attr.type": kind}
         ET.SubElement(root, "key", attributes)
     made = ET.SubElement(root, "graph", id=graph.scope, edgedefault="directed")
-    for node, said in _nodes(graph):
+    nodes: list[tuple[str, Mapping[str, object]]] = [
+        *((case, {"layer": "query", "text": text}) for case, text in graph.cases.items()),
+        *((path, {"layer": "path", "text": path}) for path in graph.paths),
+    ]
+    for name, held in graph.principles.items():
+        text = graph.texts.get(name, held["summary"])
+        nodes.append((name, {"layer": "principle", "text": text, "score": held["score"]}))
+    for node, said in nodes:
         _data(ET.SubElement(made, "node", id=node), said)
     for edge in graph.edges:
         attributes = {"source": edge.source, "target": edge.target}
@@ -130,26 +143,14 @@ def graphml(graph: Drawn) -> str:
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _nodes(graph: Drawn) -> Iterator[tuple[str, dict[str, object]]]:
-    for case, text in graph.cases.items():
-        yield case, {"layer": "query", "text": text}
-    for path in graph.paths:
-        yield path, {"layer": "path", "text": path}
-    for name, held in graph.principles.items():
-        text = graph.texts.get(name, held["summary"])
-        yield name, {"layer": "principle", "text": text, "score": held["score"]}
-
-
 def _data(parent: ET.Element, said: Mapping[str, object]) -> None:
     for name, value in said.items():
-        ET.SubElement(parent, "data", key=name).text = _plain(str(value))
-
-
-def _plain(text: str) -> str:
-    """The text without characters that XML cannot hold."""
-    return "".join(
-        each for each in text if each in "\t\n\r" or " " <= each < "\ud800" or each > "\ue000"
-    )
+        # XML cannot hold control characters, not even escaped; a reply of a model may.
+        ET.SubElement(parent, "data", key=name).text = "".join(
+            each
+            for each in str(value)
+            if each in "\t\n\r" or " " <= each < "\ud800" or each > "\ue000"
+        )
 
 
 def as_json(graph: Drawn) -> dict[str, Any]:

@@ -49,6 +49,8 @@ def share_interval(parts: Parts, level: float = LEVEL) -> tuple[float, float] | 
     square = _squared_error(kept, share, whole)
     if share in (0, 1):
         return wilson(share, len(kept), level)
+    # How many independent outcomes would stray as much. At most all of them: problems that disagree
+    # more evenly than chance are no reason to be surer.
     worth = share * (1 - share) / square if square > 0 else whole
     return wilson(share, min(max(worth, 1.0), whole), level)
 
@@ -72,6 +74,7 @@ def chance_interval(parts: Parts, level: float = LEVEL) -> tuple[float, float] |
     found = mean_interval(parts, level)
     if found is None:
         return None
+    # Student's interval of values that are all alike has no width, which would claim certainty.
     if found[0] == found[1] in (0.0, 1.0):
         return wilson(found[0], sum(1 for _, count in parts if count), level)
     return max(0.0, found[0]), min(1.0, found[1])
@@ -107,6 +110,7 @@ def sum_interval(parts: Parts) -> tuple[float, float] | None:
     if found is None:
         return None
     low, high = found
+    # Likewise: that all bring the same is no proof that the next one would.
     missed = wilson(0, n)[1] if low == high else 0.0
     return n * (low - missed), n * (high + missed)
 
@@ -130,6 +134,7 @@ def ratio_interval(
     xx -= square * fsum((a - x) ** 2 for a, _ in pairs)
     yy -= square * fsum((b - y) ** 2 for _, b in pairs)
     xy = x * y - square * fsum((a - x) * (b - y) for a, b in pairs)
+    # Fieller's interval has no end where the lower mean cannot be told from 0.
     if yy <= 0:
         return None
     half = sqrt(max(xy * xy - xx * yy, 0.0))

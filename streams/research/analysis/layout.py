@@ -59,28 +59,27 @@ def html_table(
     Columns of short cells end in line, as numbers do, but for those that are named as of ``words``.
     """
     made, named = [list(row) for row in rows], set(words)
-    kinds = [_kind(at, made, of_words=name in named) for at, name in enumerate(head)]
+    kinds: list[str] = []
+    for at, name in enumerate(head):
+        column = [row[at] for row in made]
+        short = all(len(cell) < SHORT and "\n" not in cell for cell in column)
+        # The first column names its row, however short the names are.
+        kinds.append(' class="n"' if at and name not in named and short else ' class="text"')
     top = "".join(
         f'<th scope="col"{kind}>{escape(cell)}</th>' for cell, kind in zip(head, kinds, strict=True)
     )
-    body = "".join(f"<tr>{_cells(row, kinds)}</tr>" for row in made)
+    body = "".join(
+        f'<tr><th scope="row"{kinds[0]}>{escape(name)}</th>'
+        + "".join(
+            f"<td{kind}>{escape(cell)}</td>" for cell, kind in zip(cells, kinds[1:], strict=True)
+        )
+        + "</tr>"
+        for name, *cells in made
+    )
     return (
         f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(about)}"><table class="figures">'
         f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
     )
-
-
-def _cells(row: Sequence[str], kinds: Sequence[str]) -> str:
-    return "".join(
-        f'<th scope="row"{kind}>{escape(cell)}</th>' if not at else f"<td{kind}>{escape(cell)}</td>"
-        for at, (cell, kind) in enumerate(zip(row, kinds, strict=True))
-    )
-
-
-def _kind(at: int, rows: Sequence[Sequence[str]], *, of_words: bool) -> str:
-    cells = [row[at] for row in rows]
-    short = at and not of_words and all(len(cell) < SHORT and "\n" not in cell for cell in cells)
-    return ' class="n"' if short else ' class="text"'
 
 
 def bullets(lines: Sequence[str], title: str = "") -> str:

@@ -42,6 +42,7 @@ def spent(name: str) -> Callable[[Cases], Iterator[Unit]]:
 def _efficiency(cases: Cases) -> Found:
     """Points of accuracy for each thousand tokens of a problem."""
     points, tokens = over(right)(cases), over(spent("tokens"))(cases)
+    # A ratio rests on the side of which less is known.
     known, unknown = min(points.known, tokens.known), max(points.unknown, tokens.unknown)
     if points.value is None or not tokens.value:
         return Found(None, known, unknown)
@@ -74,6 +75,8 @@ class Price:
 def tokens_per_point(mine: Cases, other: Cases) -> Price:
     """Tokens spent over another run for each point of accuracy over it, problem by problem."""
     sides = [(by_problem(spent("tokens")(side)), by_problem(right(side))) for side in (mine, other)]
+    # Problem by problem, and only what is known of both: a mean over other problems on one side
+    # would be the difference of two data sets.
     every = set[str]().union(*(by for side in sides for by in side))
     both: list[tuple[float, float]] = []
     for problem in sorted(every):

@@ -21,7 +21,7 @@ from schemas.events.search import OracleScored
 from schemas.events.strategy import RewardJudged, StrategyChosen
 from streams.research.analysis.calibrated import Stated
 from streams.research.analysis.cases import RIGHT, Case, role_of
-from streams.research.analysis.found import Cases, Found, Measure, Unit, Units, mean_of
+from streams.research.analysis.found import Cases, Found, Measure, Unit, Units, each, mean_of
 from streams.research.analysis.measures import area, calibration
 from streams.research.analysis.statistics import left_out, spearman
 
@@ -72,8 +72,9 @@ def grade_and_outcome(cases: Cases) -> Found:
     worth = {"A": 2.0, "B": 1.0, "C": 0.0}
     graded = [(c.problem.id, worth[g], RIGHT.get(c.outcome)) for c in cases if (g := grade(c))]
     known = [(problem, a, float(b)) for problem, a, b in graded if b is not None]
-    each = left_out(known, _rho) or ()
-    units = tuple(Unit(problem, value) for (problem, *_), value in zip(known, each, strict=False))
+    # A correlation is no mean of anything; what each problem is worth to it is found by leaving it out.
+    worths = left_out(known, _rho) or ()
+    units = tuple(Unit(problem, value) for (problem, *_), value in zip(known, worths, strict=False))
     return Found(_rho(known), len(known), len(graded) - len(known), worth=units)
 
 
@@ -118,10 +119,10 @@ hurt = _repaired(lambda found: (found.hurt, found.right_before))
 
 def net_repairs(cases: Cases) -> Found:
     """Rescued less hurt."""
-    each = [(case, repairs(tree_of(case.trace), case.judged)) for case in cases]
-    found = sum((mended for _, mended in each), Repairs())
+    mended = [(case, repairs(tree_of(case.trace), case.judged)) for case in cases]
+    found = sum((one for _, one in mended), Repairs())
     judged = found.wrong_before + found.right_before
-    worth = tuple(Unit(case.problem.id, float(mended.net)) for case, mended in each)
+    worth = tuple(Unit(case.problem.id, float(one.net)) for case, one in mended)
     return Found(float(found.net), judged, found.unknown, worth=worth)
 
 
@@ -172,7 +173,8 @@ def failures(name: str | None = None) -> Measure:
     """How many wrong episodes there are, or how many of a class."""
 
     def measured(cases: Cases) -> Found:
-        units = [*(failed(name)(cases) if name else _lost(cases))]
+        every = each(lambda c: None if c.outcome == "unknown" else float(c.outcome in LOST))
+        units = [*(failed(name) if name else every)(cases)]
         known = [unit.value for unit in units if unit.value is not None]
         sure = cases and (known or not units)  # of no failure, none is of any class
         others = (Unit(case.problem.id, 0.0) for case in cases if name and case.outcome == "right")
@@ -180,13 +182,6 @@ def failures(name: str | None = None) -> Measure:
         return Found(found, len(known), len(units) - len(known), worth=(*units, *others))
 
     return measured
-
-
-def _lost(cases: Cases) -> Iterator[Unit]:
-    """Each episode: whether it came out wrong."""
-    for case in cases:
-        known = case.outcome != "unknown"
-        yield Unit(case.problem.id, float(case.outcome in LOST) if known else None)
 
 
 def calls_of_failures(name: str | None = None) -> Units:
@@ -267,6 +262,7 @@ def recovered(cases: Cases) -> Iterator[Unit]:
     for case in cases:
         said = (event.answer for _, event in case.trace.events if isinstance(event, Generated))
         first = next((answer for answer in said if answer is not None), None)
+        # One that nobody can judge may have been wrong: it is counted as unknown, and not left out.
         if first is not None and (right := case.judged(first)) is not True:
             yield Unit(case.problem.id, None if right is None else RIGHT.get(case.outcome))
 
@@ -303,7 +299,9 @@ def _felt(cases: Cases, kind: str, *, last: bool, of_wrong: bool) -> tuple[list[
     items: list[Stated] = []
     unknown = 0
     for case in cases:
-        value = _feeling(case, kind, last)
+        events = (event for _, event in case.trace.events)
+        found = [e.value for e in events if isinstance(e, ExperienceFelt) and e.experience == kind]
+        value = found[-1 if last else 0] if found else None
         if value is None:
             continue
         if case.outcome not in ("right", "wrong"):
@@ -311,12 +309,6 @@ def _felt(cases: Cases, kind: str, *, last: bool, of_wrong: bool) -> tuple[list[
         else:
             items.append((case.problem.id, value, (case.outcome == "wrong") is of_wrong))
     return items, unknown
-
-
-def _feeling(case: Case, kind: str, last: bool) -> float | None:
-    events = (event for _, event in case.trace.events)
-    found = [e.value for e in events if isinstance(e, ExperienceFelt) and e.experience == kind]
-    return found[-1 if last else 0] if found else None
 
 
 # ── Replies ──────────────────────────────────────────────────────────────────────────────────

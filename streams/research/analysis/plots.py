@@ -5,6 +5,11 @@ not installed: it then says so in the plots' place. Matplotlib is loaded with th
 Equal data make equal bytes, for a report that is made again is the same report.
 """
 
+# Callers make `Plot` and `Panels`, plain values that say what is to be seen; `in_page` and `files`
+# draw them. `drawn` alone touches Matplotlib, and imports it when it is first called, for most
+# commands draw nothing. Reports are compared byte by byte, so no date, no random name and no
+# setting of the reader's own may get into a file.
+
 from __future__ import annotations
 
 import io
@@ -16,7 +21,6 @@ from dataclasses import dataclass
 from html import escape
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import cycle
 from typing import Any, Literal, TypeAlias
 
 from streams.support.extras import install
@@ -116,29 +120,33 @@ def without() -> list[str]:
 
 def in_page(plots: Iterable[Drawing]) -> list[str]:
     """The plots in HTML, each light or dark as the reader's screen is, with nothing loaded from elsewhere."""
-    return [_picture(each) for each in _filled(plots)]
+    made: list[str] = []
+    for plot in _filled(plots):
+        # A lone plot can be read on a phone; panels are drawn again for it, with fewer numbers.
+        shapes, kind = (SHAPES, ' class="wide"') if isinstance(plot, Panels) else (SHAPES[:1], "")
+        inside: dict[tuple[Shape, Theme], str] = {
+            (shape, theme): "data:image/svg+xml;base64,"
+            + b64encode(drawn(plot, theme, shape=shape)).decode()
+            for shape in shapes
+            for theme in THEMES
+        }
+        made.append(f"<figure{kind}>{picture(inside, told(plot))}</figure>")
+    return made
 
 
 def _filled(plots: Iterable[Drawing]) -> list[Drawing]:
     """Those that show something; none where none can be drawn."""
-    return [each for each in plots if _shows(each)] if can_draw() else []
-
-
-def _shows(plot: Drawing) -> bool:
-    if isinstance(plot, Panels):
-        return any(panel.points for panel in plot.panels)
-    return any(plot.series.values())
-
-
-def _picture(plot: Drawing) -> str:
-    shapes = SHAPES if isinstance(plot, Panels) else SHAPES[:1]
-    files: dict[tuple[Shape, Theme], str] = {
-        (shape, theme): _address(drawn(plot, theme, shape=shape))
-        for shape in shapes
-        for theme in THEMES
-    }
-    kind = ' class="wide"' if isinstance(plot, Panels) else ""
-    return f"<figure{kind}>{picture(files, told(plot))}</figure>"
+    if not can_draw():
+        return []
+    return [
+        plot
+        for plot in plots
+        if any(
+            [panel.points for panel in plot.panels]
+            if isinstance(plot, Panels)
+            else plot.series.values()
+        )
+    ]
 
 
 def picture(files: Mapping[tuple[Shape, Theme], str], alt: str) -> str:
@@ -166,21 +174,16 @@ def told(plot: Drawing) -> str:
     return plot.told if isinstance(plot, Panels) else f"{plot.title}: {', '.join(plot.series)}"
 
 
-def _address(svg: bytes) -> str:
-    return f"data:image/svg+xml;base64,{b64encode(svg).decode()}"
-
-
 def files(plots: Iterable[Drawing], form: Form) -> list[tuple[str, bytes]]:
     """Name and content of a light and a dark file for each plot; none where Matplotlib is not installed."""
-    return [
-        (f"figure-{at}-{_plain(plot.title)}-{theme}.{form}", drawn(plot, theme, form))
-        for at, plot in enumerate(_filled(plots), 1)
-        for theme in THEMES
-    ]
-
-
-def _plain(title: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", title.casefold()).strip("-")[:60].strip("-")
+    made: list[tuple[str, bytes]] = []
+    for at, plot in enumerate(_filled(plots), 1):
+        # Numbered, because titles may be alike once they are cut to what every file system takes.
+        plain = re.sub(r"[^a-z0-9]+", "-", plot.title.casefold()).strip("-")[:60].strip("-")
+        made += [
+            (f"figure-{at}-{plain}-{theme}.{form}", drawn(plot, theme, form)) for theme in THEMES
+        ]
+    return made
 
 
 # ── Drawing ──────────────────────────────────────────────────────────────────────────────────
@@ -216,44 +219,47 @@ def drawn(
     Not in two threads at once: Matplotlib's settings are one for all.
     """
     matplotlib: Any = import_module("matplotlib")
-    with matplotlib.rc_context(_style(theme)):
-        if isinstance(plot, Panels):
-            return _saved(_panelled(plot, shape), form)
-        wide, high = INCHES
-        below = 0.1 * max(0, len(plot.series) - FEW) / 3 + 0.5 if len(plot.series) > FEW else 0.0
-        figure: Any = import_module("matplotlib.figure").Figure(
-            figsize=(wide, high + below * (not plot.bars)), layout="constrained"
-        )
-        axes = figure.add_subplot()
-        axes.set_title(plot.title, fontsize=10, loc="left")
-        axes.grid(visible=True, axis="x" if plot.bars else "both", linewidth=0.6)
-        axes.set_axisbelow(True)
-        if plot.bars:
-            _bars(axes, plot)
-        else:
-            _lines(axes, plot)
-        return _saved(figure, form)
-
-
-def _saved(figure: Any, form: Form) -> bytes:
     kept = io.BytesIO()
     dated = {"Date": None} if form == "svg" else {"Software": None}
-    with warnings.catch_warnings():
+    with matplotlib.rc_context(_style(theme)), warnings.catch_warnings():
+        figure = _panelled(plot, shape) if isinstance(plot, Panels) else _plotted(plot)
         # a name in a script that its own font lacks; readers of an SVG see it in theirs
         warnings.filterwarnings("ignore", message="Glyph ")
         figure.savefig(kept, format=form, dpi=DOTS_AN_INCH, metadata=dated)
     return kept.getvalue()
 
 
+def _plotted(plot: Plot) -> Any:
+    """A figure of one plot; a long legend stands below it, where the figure grows for it."""
+    wide, high = INCHES
+    below = 0.1 * max(0, len(plot.series) - FEW) / 3 + 0.5 if len(plot.series) > FEW else 0.0
+    # `Figure` itself and not `pyplot`, which keeps every figure until somebody closes it.
+    figure: Any = import_module("matplotlib.figure").Figure(
+        figsize=(wide, high + below * (not plot.bars)), layout="constrained"
+    )
+    axes = figure.add_subplot()
+    axes.set_title(plot.title, fontsize=10, loc="left")
+    axes.grid(visible=True, axis="x" if plot.bars else "both", linewidth=0.6)
+    axes.set_axisbelow(True)
+    if plot.bars:
+        names, counts = [*plot.series], [points[0][1] for points in plot.series.values()]
+        axes.bar_label(axes.barh(range(len(names)), counts, color="C0"), fmt="%g", padding=3)
+        axes.set_yticks(range(len(names)), names)
+        axes.invert_yaxis()  # the first name is read first
+    else:
+        _lines(axes, plot)
+    return figure
+
+
 def _style(theme: Theme) -> dict[str, Any]:
+    """Everything that the reader's own matplotlibrc could set otherwise and that would be seen."""
     paper, ink, rule = PAPER[theme], INK[theme], RULE[theme]
     marked: Any = import_module("cycler").cycler
-    colours = COLOURS[theme]
-    some = [c for c, _ in zip(cycle(colours), range(len(colours) * len(DASHES)), strict=False)]
-    marks = [m for m, _ in zip(cycle(MARKS), some, strict=False)]
-    dashes = [dash for dash in DASHES for _ in colours]
+    # Colours and marks come round together; after each round the next dash tells names apart.
+    colours, marks = [*COLOURS[theme]] * len(DASHES), [*MARKS] * len(DASHES)
+    dashes = [dash for dash in DASHES for _ in COLOURS[theme]]
     return {
-        "axes.prop_cycle": marked(color=some, marker=marks, linestyle=dashes),
+        "axes.prop_cycle": marked(color=colours, marker=marks, linestyle=dashes),
         "figure.facecolor": paper, "axes.facecolor": paper, "savefig.facecolor": paper,
         "text.color": ink, "axes.labelcolor": ink, "xtick.color": ink, "ytick.color": ink,
         "axes.edgecolor": rule, "grid.color": rule, "axes.spines.top": False, "axes.spines.right": False,
@@ -276,7 +282,13 @@ def _lines(axes: Any, plot: Plot) -> None:
             x, y, yerr=spread, label=name, markersize=4, linewidth=1.6, capsize=3, **shape
         )
         if not plot.joined:
-            _beside(axes, made, at - (len(shown) - 1) / 2, len(shown))
+            # Points at one place are drawn beside each other, so that none hides another. They are
+            # moved on the page and not in the data: the axes stay as the values want them.
+            step = (at - (len(shown) - 1) / 2) * min(BESIDE, ROOM / len(shown)) / 72
+            transforms: Any = import_module("matplotlib.transforms")
+            move = transforms.ScaledTranslation(step, 0, axes.figure.dpi_scale_trans)
+            for part in made.get_children():
+                part.set_transform(axes.transData + move)
     axes.set(xlabel=plot.x, ylabel=plot.y)
     if plot.powers:
         axes.set(xscale="log", yscale="log")
@@ -287,21 +299,12 @@ def _lines(axes: Any, plot: Plot) -> None:
         axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     else:
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
-    if len(shown) > FEW:
-        axes.legend(
-            loc="upper left", bbox_to_anchor=(0.0, -0.2), ncols=3, fontsize=6, labelspacing=0.2
-        )
-    elif len(shown) > 1:
-        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
-
-
-def _beside(axes: Any, made: Any, step: float, of: int) -> None:
-    """Points at one place are drawn beside each other: none hides another. The axes stay as the values want them."""
-    apart = min(BESIDE, ROOM / of) / 72
-    transforms: Any = import_module("matplotlib.transforms")
-    move = transforms.ScaledTranslation(step * apart, 0, axes.figure.dpi_scale_trans)
-    for part in made.get_children():
-        part.set_transform(axes.transData + move)
+    beside: dict[str, Any] = {"bbox_to_anchor": (1.0, 1.0)}
+    below: dict[str, Any] = {
+        "bbox_to_anchor": (0.0, -0.2), "ncols": 3, "fontsize": 6, "labelspacing": 0.2,
+    }  # fmt: skip
+    if len(shown) > 1:
+        axes.legend(loc="upper left", **(beside if len(shown) <= FEW else below))
 
 
 def _spread(points: Points) -> list[list[float]] | None:
@@ -312,19 +315,13 @@ def _spread(points: Points) -> list[list[float]] | None:
     return [below, [max(0.0, p[3] - p[1]) if len(p) > 2 else 0.0 for p in points]]
 
 
-def _bars(axes: Any, plot: Plot) -> None:
-    names, counts = [*plot.series], [points[0][1] for points in plot.series.values()]
-    axes.bar_label(axes.barh(range(len(names)), counts, color="C0"), fmt="%g", padding=3)
-    axes.set_yticks(range(len(names)), names)
-    axes.invert_yaxis()
-
-
 # ── Panels ───────────────────────────────────────────────────────────────────────────────────
 
 
 def _panelled(plot: Panels, shape: Shape) -> Any:
     """A figure of panels, the first one the highest."""
     shown = [panel for panel in plot.panels if panel.points]
+    # The first panel is the one that matters: it has the room to show its intervals.
     heights = [2.0, *([1.2] * (len(shown) - 1))]
     figure: Any = import_module("matplotlib.figure").Figure(
         figsize=(ACROSS[shape], sum(heights) + 0.9), layout="constrained"
@@ -362,16 +359,12 @@ def _panel(axes: Any, panel: Panel, colour: str, shape: Shape) -> None:
     axes.set_title(panel.y, fontsize=8.5, loc="left", pad=3)
     axes.tick_params(labelsize=8)
     ground = {"facecolor": axes.get_facecolor(), "edgecolor": "none", "alpha": 0.75, "pad": 0.4}
-    for at in _numbered(y, NUMBERED[shape]):
+    numbered = {*range(len(y))}
+    if len(y) > NUMBERED[shape]:
+        numbered = {0, len(y) - 1, y.index(min(y)), y.index(max(y))}
+    for at in sorted(numbered):
         place = (0, 2) if panel.bars else (5, 5)
         axes.annotate(
             panel.numbers[at], (x[at], y[at]), xytext=place, textcoords="offset points",
             ha="center" if panel.bars else "left", fontsize=7.5, annotation_clip=False, bbox=ground,
         )  # fmt: skip
-
-
-def _numbered(y: Sequence[float], most: int) -> list[int]:
-    """Which points bear their number: all of them where there is room."""
-    if len(y) <= most:
-        return [*range(len(y))]
-    return sorted({0, len(y) - 1, y.index(min(y)), y.index(max(y))})

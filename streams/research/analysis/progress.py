@@ -34,23 +34,24 @@ def figures(batches: Sequence[Batch]) -> list[dict[str, Any]]:
 
     Accuracy is of the members that were graded, tokens are of those whose tokens are known.
     """
-    return [_figures(batch) for batch in batches]
-
-
-def _figures(batch: Batch) -> dict[str, Any]:
-    right = [float(each) for each in batch.outcomes if each is not None]
-    tokens = [float(each) for each in batch.tokens if each is not None]
-    said: dict[str, Any] = {
-        "batch": batch.number,
-        "members": len(batch.outcomes),
-        "graded": len(right),
-        "right": int(sum(right)),
-        "tokens_unknown": len(batch.tokens) - len(tokens),
-        "lessons": batch.lessons,
-    }
-    said |= _mean("accuracy", right, share_interval)
-    said |= _mean("calls", [float(each) for each in batch.calls], mean_interval)
-    return said | _mean("tokens", tokens, mean_interval)
+    found: list[dict[str, Any]] = []
+    for batch in batches:
+        right = [float(each) for each in batch.outcomes if each is not None]
+        tokens = [float(each) for each in batch.tokens if each is not None]
+        found.append(
+            {
+                "batch": batch.number,
+                "members": len(batch.outcomes),
+                "graded": len(right),
+                "right": int(sum(right)),
+                "tokens_unknown": len(batch.tokens) - len(tokens),
+                "lessons": batch.lessons,
+                **_mean("accuracy", right, share_interval),
+                **_mean("calls", [float(each) for each in batch.calls], mean_interval),
+                **_mean("tokens", tokens, mean_interval),
+            }
+        )
+    return found
 
 
 def _mean(name: str, values: Sequence[float], spread: Spread) -> dict[str, Any]:
@@ -62,12 +63,15 @@ def _mean(name: str, values: Sequence[float], spread: Spread) -> dict[str, Any]:
 def picture(title: str, found: Sequence[Mapping[str, Any]]) -> Panels:
     """The central claim, drawn: is more of a later batch right, for fewer calls and tokens, and after which lessons?"""
     shown = found[-SHOWN:]
+    # Accuracy has a top of its own: it shall not look better for being drawn on a shorter axis.
     panels = (
         _line(shown, "accuracy", "right answers in %, with 95 % intervals", 100.0, most=100.0),
         _line(shown, "calls", "calls a problem"),
         _line(shown, "tokens", "tokens a problem"),
         Panel(
             "lessons that it left, which serve from the next batch on",
+            # Between two batches, where they came about: a bar under its own batch would say that
+            # this batch had been solved with them.
             tuple((each["batch"] + 0.5, float(each["lessons"])) for each in shown),
             tuple(f"{each['lessons']:,}" for each in shown),
             bars=True,
@@ -76,7 +80,11 @@ def picture(title: str, found: Sequence[Mapping[str, Any]]) -> Panels:
     axis = (
         f"batch (the newest {len(shown)} of {len(found)})" if len(shown) < len(found) else "batch"
     )
-    return Panels(title, axis, panels, _told(title, shown))
+    told = title
+    if shown:
+        first, last = _ending(shown[0]), _ending(shown[-1])
+        told += f". Accuracy, calls and tokens a problem with 95 % intervals, and lessons, from {first}, to {last}"
+    return Panels(title, axis, panels, told)
 
 
 def _line(
@@ -105,14 +113,6 @@ def _short(value: float) -> str:
     if value >= 1000:
         return f"{value / 1000:.1f}k"
     return f"{value:.0f}" if value >= 100 or value == int(value) else f"{value:.1f}"
-
-
-def _told(title: str, shown: Sequence[Mapping[str, Any]]) -> str:
-    """The picture in words: how it began and how it ended."""
-    if not shown:
-        return title
-    first, last = _ending(shown[0]), _ending(shown[-1])
-    return f"{title}. Accuracy, calls and tokens a problem with 95 % intervals, and lessons, from {first}, to {last}"
 
 
 def _ending(each: Mapping[str, Any]) -> str:

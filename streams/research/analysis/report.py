@@ -1,5 +1,10 @@
 """An analysis as Markdown and as one HTML page that needs nothing else."""
 
+# Both forms are made of the same rows and lines; the page adds plots. An analysis
+# (`figures.analysis`) comes as plain values, the same that `--json` prints, so that no figure is
+# computed here. Unknown is a dash and never 0, and a figure that is not of all problems says of how
+# many it is.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +32,7 @@ def markdown(made: Mapping[str, Any]) -> str:
         lines += [f"> **{SIMULATED}**", ""]
     lines += table(*_overview(made["runs"]))
     for scope, steps in made["learning"].items():
-        lines += ["", f"## {_learned(scope)}", "", *table(LEARNED_HEAD, _steps(steps))]
+        lines += ["", f"## {scope}, batch by batch", "", *table(LEARNED_HEAD, _steps(steps))]
     for name, figures in made["runs"].items():
         lines += ["", f"## {name}", "", *_details(figures)]
     return "\n".join(lines) + "\n"
@@ -39,32 +44,26 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(head)} |", f"|{ruler}|", *(f"| {' | '.join(row)} |" for row in rows)]
 
 
-def _learned(scope: str) -> str:
-    return f"{scope}, batch by batch"
-
-
 def _steps(steps: Sequence[Mapping[str, Any]]) -> list[list[str]]:
     """A scope's batches as rows: how many are right, and what a problem took."""
-    return [
-        [
-            str(each["batch"]),
-            f"{each['right']} of {each['graded']}"
-            + (
-                f" ({each['members'] - each['graded']} not graded)"
-                if each["graded"] < each["members"]
-                else ""
-            ),
-            share(each["accuracy"]),
-            _between(each["accuracy_interval"], lambda bound: share(bound)),
-            number(each["calls"], 1),
-            _between(each["calls_interval"], lambda bound: number(bound, 1)),
-            number(each["tokens"], 0)
-            + _of(each["members"] - each["tokens_unknown"], each["members"]),
-            _between(each["tokens_interval"], lambda bound: number(bound, 0)),
-            f"{each['lessons']:,}",
-        ]
-        for each in steps
-    ]
+    rows: list[list[str]] = []
+    for each in steps:
+        left = each["members"] - each["graded"]
+        known = _of(each["members"] - each["tokens_unknown"], each["members"])
+        rows.append(
+            [
+                str(each["batch"]),
+                f"{each['right']} of {each['graded']}" + (f" ({left} not graded)" if left else ""),
+                share(each["accuracy"]),
+                _between(each["accuracy_interval"], share),
+                number(each["calls"], 1),
+                _between(each["calls_interval"], lambda bound: number(bound, 1)),
+                number(each["tokens"], 0) + known,
+                _between(each["tokens_interval"], lambda bound: number(bound, 0)),
+                f"{each['lessons']:,}",
+            ]
+        )
+    return rows
 
 
 def _between(interval: Sequence[float] | None, said: Callable[[float], str]) -> str:
@@ -73,7 +72,30 @@ def _between(interval: Sequence[float] | None, said: Callable[[float], str]) -> 
 
 def _overview(runs: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     """Head and rows of the first table, with the judge's columns where one was asked."""
-    rows = [_row(name, figures) for name, figures in runs.items()]
+    nothing: Mapping[str, Any] = {}
+    rows: list[list[str]] = []
+    for name, figures in runs.items():
+        problems = figures["problems"]
+        # Of the source that the first episode names; the details tell of every one.
+        stated: Mapping[str, Any] = next(iter(figures["confidence"].values()), nothing)
+        rests = f" of {stated['answers']}" if stated.get("left_out") else ""
+        rows.append(
+            [
+                name,
+                str(problems),
+                share(figures["accuracy"]) + _of(figures["graded"], problems),
+                _between(figures["accuracy_interval"], share),
+                share(figures["coverage"]),
+                str(figures["commission"]),
+                str(figures["omission"]),
+                str(figures["undecided"]),
+                str(figures["not_graded"]),
+                number(figures["mean_calls"], 1),
+                number(figures["mean_tokens"], 0)
+                + _of(problems - figures["tokens_unknown"], problems),
+                *(number(stated.get(name), 3) + rests for name in ("ece", "aurc")),
+            ]
+        )
     return with_judge(HEAD, rows, [figures.get("judge") for figures in runs.values()])
 
 
@@ -81,6 +103,7 @@ def with_judge(
     head: Sequence[str], rows: Sequence[Sequence[str]], judges: Sequence[Mapping[str, Any] | None]
 ) -> tuple[list[str], list[list[str]]]:
     """A table with accuracy and coverage of each row as a judge's verdicts make them; as it is without any."""
+    # A column of dashes would be read as a judge's failure; without a judge there is none.
     if not any(judges):
         return list(head), [list(row) for row in rows]
     said = [
@@ -96,41 +119,6 @@ def judge_line(said: Mapping[str, Any]) -> str:
     return f"a judge of undecided answers: {counts} ({'; '.join(said['by'])})"
 
 
-def _row(name: str, figures: Mapping[str, Any]) -> list[str]:
-    low, high = figures["accuracy_interval"] or (None, None)
-    nothing: Mapping[str, Any] = {}
-    stated: Mapping[str, Any] = next(iter(figures["confidence"].values()), nothing)
-    return [
-        name,
-        str(figures["problems"]),
-        _accuracy(figures),
-        "–" if low is None else f"{share(low)}–{share(high)}",
-        share(figures["coverage"]),
-        str(figures["commission"]),
-        str(figures["omission"]),
-        str(figures["undecided"]),
-        str(figures["not_graded"]),
-        number(figures["mean_calls"], 1),
-        number(figures["mean_tokens"], 0) + _known(figures),
-        *(number(stated.get(name), 3) + _stated(stated) for name in ("ece", "aurc")),
-    ]
-
-
-def _accuracy(figures: Mapping[str, Any]) -> str:
-    """The share right, and of how many where not all could be graded."""
-    return share(figures["accuracy"]) + _of(figures["graded"], figures["problems"])
-
-
-def _known(figures: Mapping[str, Any]) -> str:
-    """Of how many problems the tokens are known, where not of all."""
-    return _of(figures["problems"] - figures["tokens_unknown"], figures["problems"])
-
-
-def _stated(stated: Mapping[str, Any]) -> str:
-    """Of how many answers a figure of confidence is, where some were not graded."""
-    return f" of {stated['answers']}" if stated.get("left_out") else ""
-
-
 def share(value: float | None) -> str:
     """A share in percent; a dash for what is unknown."""
     return "–" if value is None else f"{100 * value:.1f} %"
@@ -141,41 +129,34 @@ def number(value: float | None, places: int) -> str:
     return "–" if value is None else f"{value:,.{places}f}"
 
 
-def _calls(figures: Mapping[str, Any]) -> Mapping[str, int]:
-    """What calls were for: by CoT2-Meta's table 5 where its roles alone were asked, else by the role."""
-    own = all(role in ROLES for role in figures["calls_by_role"])
-    found: Mapping[str, int] = figures["calls_by_column" if own else "calls_by_role"]
-    return found
-
-
 def _details(figures: Mapping[str, Any]) -> list[str]:
     lines = [f"- policy {figures['policy']}, profile {figures['profile']}"]
     lines += [f"- ended by: {_counts(figures['ended_by'])}"]
     lines += [f"- by a person's verdict: {figures['by_person']}"] if figures["by_person"] else []
     lines += [f"- {judge_line(figures['judge'])}"] if "judge" in figures else []
-    lines += [f"- calls: {_counts(_calls(figures))}"]
-    lines.append(f"- {_efficiency(figures)}")
+    # CoT2-Meta's table 5 sorts calls by what they were for; it has no column for another policy's roles.
+    own = all(role in ROLES for role in figures["calls_by_role"])
+    lines += [f"- calls: {_counts(figures['calls_by_column' if own else 'calls_by_role'])}"]
+    problems = figures["problems"]
+    points = number(figures["points_per_1k_tokens"], 2)
+    price = number(figures["tokens_per_point"], 1)
+    lines.append(
+        f"- points per 1K tokens {points}{_of(figures['points_per_1k_tokens_of'], problems)}; "
+        f"tokens per point over greedy {price}{_of(figures['tokens_per_point_of'], problems)}"
+    )
     for source, stated in figures["confidence"].items():
         left = f" ({stated['left_out']} not graded)" if stated["left_out"] else ""
         over = f"{of_source(source)}), {stated['answers']} answers{left}"
         lines.append(f"- confidence ({over}: {_calibration(stated)}")
     if "rewards" in figures:
-        lines.append(_rewards(figures["rewards"]))
-    if "flow" in figures:
-        lines += _tree_details(figures)
-    return lines
-
-
-def _efficiency(figures: Mapping[str, Any]) -> str:
-    """Points for tokens, and tokens for points, each with the problems that it is of where those are not all."""
-    said = [
-        f"{what} {number(figures[name], places)}{_of(figures[f'{name}_of'], figures['problems'])}"
-        for name, what, places in (
-            ("points_per_1k_tokens", "points per 1K tokens", 2),
-            ("tokens_per_point", "tokens per point over greedy", 1),
+        rewards = figures["rewards"]
+        total = rewards["cumulative_reward"][-1] if rewards["judged"] else None
+        lines.append(
+            f"- rewards: {rewards['judged']} judged, {rewards['unknown']} unknown, "
+            f"mean {number(rewards['mean_reward'], 3)}, in all {number(total, 1)}; "
+            f"{rewards['strategies']} strategies used"
         )
-    ]
-    return "; ".join(said)
+    return lines + _tree_details(figures) if "flow" in figures else lines
 
 
 def _of(known: int, problems: int) -> str:
@@ -185,15 +166,6 @@ def _of(known: int, problems: int) -> str:
 def of_source(name: str) -> str:
     """Whose confidence it is: figures of what was claimed bear the source's name alone."""
     return name if name.endswith(", calibrated") else f"{name}, claimed"
-
-
-def _rewards(rewards: Mapping[str, Any]) -> str:
-    total = rewards["cumulative_reward"][-1] if rewards["judged"] else None
-    return (
-        f"- rewards: {rewards['judged']} judged, {rewards['unknown']} unknown, "
-        f"mean {number(rewards['mean_reward'], 3)}, in all {number(total, 1)}; "
-        f"{rewards['strategies']} strategies used"
-    )
 
 
 def _calibration(stated: Mapping[str, Any]) -> str:
@@ -248,12 +220,13 @@ def html(made: Mapping[str, Any]) -> str:
     parts += [html_table(*_overview(made["runs"]), "Runs"), *without()]
     for scope, steps in made["learning"].items():
         parts += [
-            f"<h2>{escape(_learned(scope))}</h2>",
-            *in_page([picture(_learned(scope), steps)]),
+            f"<h2>{escape(scope)}, batch by batch</h2>",
+            *in_page([picture(f"{scope}, batch by batch", steps)]),
+            html_table(LEARNED_HEAD, _steps(steps), "Batches"),
         ]
-        parts.append(html_table(LEARNED_HEAD, _steps(steps), "Batches"))
     parts.append(gallery(in_page([reward_plot(made["runs"])])))
     for name, figures in made["runs"].items():
+        # The lines are Markdown's, whose list sign HTML does not need.
         items = bullets([escape(line[2:]) for line in _details(figures)])
         parts += [f"<h2>{escape(name)}</h2>", gallery(in_page(plots(figures))), items]
     return page("Analysis", parts, kind="analysis")

@@ -20,6 +20,7 @@ def reward_figures(cases: Sequence[Case]) -> dict[str, Any] | None:
     What a first round earns is no strategy's.
     """
     found = REWARD.found(cases)
+    # Unknown is not zero: a round whose reward nobody knows has no point on the curve.
     known = [unit.value for unit in found.units if unit.value is not None]
     if not found.units:
         return None

@@ -10,11 +10,16 @@ Source: Wang et al. 2023 (votes); Aggarwal et al. 2023, § 3 (stopping early, by
 (calibration); MC² App. B.1.
 """
 
+# `evaluate` and `beside` draw every problem's chains in a hundred seeded orders, ask a rule how
+# many it would take of each, look up what their vote came to, and average over orders before
+# anything is said of problems. Two things must never happen: that a rule sees whether a chain is
+# right, and that orders count as evidence, which would make intervals as narrow as one likes.
+
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from heapq import heapify, heappop, heappush
 from math import fsum
@@ -138,6 +143,7 @@ def shared_out(mean: int) -> Rule:
 
     def allotted(drawn: Sequence[Kinds]) -> list[int]:
         taken = [min(2, len(kinds)) for kinds in drawn]
+        # A heap, for after each chain the lead of one problem alone has changed.
         closest = [(_lead(kinds[:2]), at) for at, kinds in enumerate(drawn) if len(kinds) > 2]
         heapify(closest)
         for _ in range(mean * len(drawn) - sum(taken)):
@@ -165,6 +171,7 @@ def _one_by_one(most: int, stops: Callable[[int, int], bool]) -> Rule:
         for at, kind in enumerate(kinds[:most], 1):
             if kind is not None:
                 votes[kind] += 1
+            # A single chain agrees with itself: every rule that stops would stop there.
             if at > 1 and stops(*_two(votes)):
                 return at
         return min(most, len(kinds))
@@ -211,10 +218,13 @@ def evaluate(bank: Sequence[Drawn], orders: int = ORDERS) -> list[Sampled]:
     drawn = [[_Course.of(each.ordered(turn)[:size]) for each in bank] for turn in range(orders)]
     outcomes = {name: _outcomes(rule, drawn) for name, rule in rules(size).items()}
     standard = outcomes.get(STANDARD)
-    return [
-        *(_sampled(name, each, standard) for name, each in outcomes.items()),
-        *(_any(bank, n) for n in (5, 10, 16) if n <= size),
-    ]
+    found = [_sampled(name, each, standard) for name, each in outcomes.items()]
+    # A ceiling, which no rule that cannot tell right chains from wrong ones reaches.
+    for count in (n for n in (5, 10, 16) if n <= size):
+        chances = [any_of_n([chain.right for chain in each.chains], count) for each in bank]
+        right, spread = fsum(chances) / len(bank), chance_interval([(one, 1) for one in chances])
+        found.append(Sampled(f"any of {count}", None, None, right, spread))
+    return found
 
 
 def beside(
@@ -257,15 +267,28 @@ class _Course:
 
 
 def _outcomes(rule: Rule, orders: Sequence[Sequence[_Course]]) -> list[_Outcome]:
-    """Each problem's, in the bank's order."""
-    by_order = [list(_worked(rule, drawn)) for drawn in orders]
-    return [_averaged(one) for one in zip(*by_order, strict=True)]
+    """Each problem's, in the bank's order, in the mean of all orders of its chains."""
+    found: list[list[_Outcome]] = [[] for _ in orders[0]]
+    for drawn in orders:
+        # A rule is asked for all problems at once: one that shares calls out must see them beside each other.
+        counts = rule([each.kinds for each in drawn])
+        for mine, each, count in zip(found, drawn, counts, strict=True):
+            at = count - 1
+            mine.append(_Outcome(float(each.right[at]), count, each.tokens[at]))
+    return [
+        _Outcome(
+            fsum(one.right for one in mine) / len(mine),
+            fsum(one.chains for one in mine) / len(mine),
+            _mean([one.tokens for one in mine]),
+        )
+        for mine in found
+    ]
 
 
-def _worked(rule: Rule, drawn: Sequence[_Course]) -> Iterator[_Outcome]:
-    counts = rule([each.kinds for each in drawn])
-    for each, count in zip(drawn, counts, strict=True):
-        yield _Outcome(float(each.right[count - 1]), count, each.tokens[count - 1])
+def _mean(tokens: Sequence[float | None]) -> float | None:
+    """The mean; unknown where one of them is, for the others are no sample of it."""
+    known = [each for each in tokens if each is not None]
+    return fsum(known) / len(known) if len(known) == len(tokens) else None
 
 
 def winner(chains: Sequence[Chain]) -> tuple[bool, float]:
@@ -277,49 +300,26 @@ def winner(chains: Sequence[Chain]) -> tuple[bool, float]:
     return next(chain.right for chain in chains if chain.kind == kind), count / len(chains)
 
 
-def _averaged(found: Sequence[_Outcome]) -> _Outcome:
-    tokens = [each.tokens for each in found if each.tokens is not None]
-    return _Outcome(
-        fsum(each.right for each in found) / len(found),
-        fsum(each.chains for each in found) / len(found),
-        fsum(tokens) / len(found) if len(tokens) == len(found) else None,
-    )
-
-
 def _sampled(name: str, found: Sequence[_Outcome], standard: Sequence[_Outcome] | None) -> Sampled:
-    tokens = [each.tokens for each in found if each.tokens is not None]
-    known = len(tokens) == len(found)
     made = Sampled(
         name,
         chains=fsum(each.chains for each in found) / len(found),
-        tokens=fsum(tokens) / len(found) if known else None,
+        tokens=_mean([each.tokens for each in found]),
         right=fsum(each.right for each in found) / len(found),
         interval=chance_interval([(each.right, 1) for each in found]),
     )
     if standard is None or name == STANDARD:
         return made
     gains = [(one.right - other.right, 1) for one, other in zip(found, standard, strict=True)]
+    tokens = [each.tokens for each in found if each.tokens is not None]
     theirs = [each.tokens for each in standard if each.tokens is not None]
-    priced = known and fsum(theirs) > 0
-    return Sampled(
-        name,
-        made.chains,
-        made.tokens,
-        made.right,
-        made.interval,
+    priced = made.tokens is not None and fsum(theirs) > 0
+    return replace(
+        made,
         gain=fsum(gain for gain, _ in gains) / len(gains),
         gain_interval=mean_interval(gains),
         price=fsum(tokens) / fsum(theirs) if priced else None,
         price_interval=ratio_interval(list(zip(tokens, theirs, strict=True))) if priced else None,
-    )
-
-
-def _any(bank: Sequence[Drawn], count: int) -> Sampled:
-    """How often so many chains hold a right answer: a ceiling, which no rule that cannot tell them apart reaches."""
-    chances = [any_of_n([chain.right for chain in each.chains], count) for each in bank]
-    right = fsum(chances) / len(chances)
-    return Sampled(
-        f"any of {count}", None, None, right, chance_interval([(one, 1) for one in chances])
     )
 
 
@@ -336,15 +336,30 @@ def select(
     """
     for count in counts if bank else ():
         votes = [[winner(each.ordered(turn)[:count]) for each in bank] for turn in range(FITTED)]
-        chances = [list(_chances(each)) for each in votes]
+        chances = [_chances(each) for each in votes]
         if any(None in each for each in chances):
             return
+        # By problem, each with its votes and their chances in every order.
+        problems = list(zip(zip(*votes, strict=True), zip(*chances, strict=True), strict=True))
         for level in levels:
-            yield _selected(count, level, votes, chances)
+            parts: list[tuple[float, int]] = []
+            for voted, sure in problems:
+                given = [
+                    right for (right, _), c in zip(voted, sure, strict=True) if (c or 0.0) >= level
+                ]
+                parts.append((float(sum(given)), len(given)))
+            answered = sum(given for _, given in parts)
+            yield Selected(
+                count,
+                level,
+                answered=answered / (len(bank) * len(votes)),
+                right=fsum(right for right, _ in parts) / answered if answered else None,
+                interval=chance_interval(parts),
+            )
 
 
-def _chances(votes: Sequence[tuple[bool, float]]) -> Iterator[float | None]:
-    """What the share of votes means for each problem, by all the others."""
+def _chances(votes: Sequence[tuple[bool, float]]) -> list[float | None]:
+    """What the share of votes means for each problem, by all the others: none vouches for itself."""
     pairs = [(share, right) for right, share in votes]
 
     @cache  # problems whose votes came out alike are without the same one
@@ -352,32 +367,5 @@ def _chances(votes: Sequence[tuple[bool, float]]) -> Iterator[float | None]:
         at = pairs.index((share, right))
         return fit([*pairs[:at], *pairs[at + 1 :]])
 
-    for share, right in pairs:
-        found = calibrator(share, right)
-        yield None if found is None else found(share)
-
-
-def _selected(
-    count: int,
-    level: float,
-    votes: Sequence[Sequence[tuple[bool, float]]],
-    chances: Sequence[Sequence[float | None]],
-) -> Selected:
-    problems = len(votes[0])
-    parts: list[tuple[float, int]] = []
-    for at in range(problems):
-        given = [
-            voted[at][0]
-            for voted, chance in zip(votes, chances, strict=True)
-            if (chance[at] or 0.0) >= level
-        ]
-        parts.append((float(sum(given)), len(given)))
-    answered = sum(given for _, given in parts)
-    right = fsum(right for right, _ in parts)
-    return Selected(
-        count,
-        level,
-        answered=answered / (problems * len(votes)),
-        right=right / answered if answered else None,
-        interval=chance_interval(parts),
-    )
+    fitted = [(share, calibrator(share, right)) for share, right in pairs]
+    return [None if found is None else found(share) for share, found in fitted]

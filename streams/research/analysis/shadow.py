@@ -28,8 +28,12 @@ async def shadow(log: SqliteLog, case: Case, at: str, node: str, world: World) -
     """The shadow run of one prune. The prefix is recorded; only what is new is spent."""
     settings = Cot2Settings.resolve(case.problem.profile, case.problem.settings)
     granted = case.opened.limits.calls
+    # A search without a limit takes `primary_calls` as its own; one with neither gets a bound that
+    # no run comes near, because a shadow run that never ends would say nothing.
     own = min(x for x in (settings.primary_calls, granted, 1 << 20) if x is not None)
     values = {"shadow_from": node, "primary_calls": own}
+    # Twice: what the episode had spent up to the prune is on its record, and counts against the
+    # limit.
     limits = Limits(calls=2 * own + settings.fallback_samples)
     change = Change(at=at, settings=values, limits=limits)
     work, record = forked_work(log, find, case.episode, change, world.description)
@@ -38,6 +42,7 @@ async def shadow(log: SqliteLog, case: Case, at: str, node: str, world: World) -
 
 async def audit(log: SqliteLog, cases: list[Case], world: World) -> list[Forked]:
     """A shadow run for every prune of these episodes; those on the log already cost nothing."""
+    # An episode may have dozens of prunes, and a server does not take all of them at once.
     room = asyncio.Semaphore(AT_ONCE)
 
     async def one(case: Case, at: str, node: str) -> Forked:

@@ -25,6 +25,7 @@ def beta_share(a: float, b: float, x: float) -> float:
     if x <= 0 or x >= 1:
         return 0.0 if x <= 0 else 1.0
     front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x))
+    # The fraction converges fast on this side alone; the other is had by symmetry.
     if x < (a + 1) / (a + b + 2):
         return front * _fraction(a, b, x) / a
     return 1 - front * _fraction(b, a, 1 - x) / b
@@ -46,6 +47,7 @@ def _fraction(a: float, b: float, x: float) -> float:
 
 
 def _away(value: float) -> float:
+    # Lentz's method divides by these; a 0 would end it one step before it is done.
     return value if abs(value) > TINY else TINY
 
 
@@ -107,6 +109,7 @@ def slope(x: Sequence[float], y: Sequence[float]) -> Slope | None:
     sxy = fsum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True))
     steep = sxy / sxx
     left = fsum((b - mean_y - steep * (a - mean_x)) ** 2 for a, b in zip(x, y, strict=True))
+    # All points on one line: t would be a division by zero, and its p is 0, or 1 for a level line.
     if left == 0:
         return Slope(steep, 1.0 if steep == 0 else 0.0)
     return Slope(steep, t_p(steep / sqrt(left / (n - 2) / sxx), n - 2))
@@ -133,6 +136,7 @@ def spearman(x: Sequence[float], y: Sequence[float]) -> float | None:
     middle = (len(a) + 1) / 2
     xx = fsum((r - middle) ** 2 for r in a)
     yy = fsum((r - middle) ** 2 for r in b)
+    # Where one side does not vary there is no order that the other could follow.
     if xx == 0 or yy == 0:
         return None
     return fsum((p - middle) * (q - middle) for p, q in zip(a, b, strict=True)) / sqrt(xx * yy)

@@ -90,17 +90,19 @@ class Drawing:
 
 def placed(roots: Sequence[Node]) -> Drawing:
     """Every node's place, children under their parent in order."""
-    spots = [
-        Spot(node, EDGE + STEP * depth, ROW * row + ROW // 2, _edge(depth, row, above))
-        for row, (node, depth, above) in enumerate(_walk(roots, 0, None, [0]))
-    ]
-    long = max((spot.x + 22 + LETTER * _letters(spot) for spot in spots), default=0)
-    return Drawing(spots, int(long) + EDGE, ROW * len(spots))
-
-
-def _letters(spot: Spot) -> int:
-    node = spot.node
-    return len(f"{node.title} {spot.given} {node.verdict} {spot.words}")
+    spots: list[Spot] = []
+    wide = 0.0
+    for row, (node, depth, above) in enumerate(_walk(roots, 0, None, [0])):
+        x, y, edge = EDGE + STEP * depth, ROW * row + ROW // 2, ""
+        if above is not None:
+            top = ROW * above + ROW // 2
+            edge = f"M{x - STEP} {top}V{y - 10}Q{x - STEP} {y} {x - STEP + 10} {y}H{x}"
+        spot = Spot(node, x, y, edge)
+        spots.append(spot)
+        # No font can be asked here, so the width is reckoned by the letters, and rather too wide.
+        said = f"{node.title} {spot.given} {node.verdict} {spot.words}"
+        wide = max(wide, x + 22 + LETTER * len(said))
+    return Drawing(spots, int(wide) + EDGE, ROW * len(spots))
 
 
 def _walk(
@@ -113,23 +115,19 @@ def _walk(
         yield from _walk(node.children, depth + 1, mine, row)
 
 
-def _edge(depth: int, row: int, above: int | None) -> str:
-    if above is None:
-        return ""
-    x, y, top = EDGE + STEP * depth, ROW * row + ROW // 2, ROW * above + ROW // 2
-    return f"M{x - STEP} {top}V{y - 10}Q{x - STEP} {y} {x - STEP + 10} {y}H{x}"
-
-
 # ── A search ─────────────────────────────────────────────────────────────────────────────────
 
 
 def searched(tree: Tree, judged: Judge) -> list[Node]:
     """The roots of a search: right and wrong in their colours, the way that the answer came marked."""
     path = set(tree.path(tree.decided.node)) if tree.decided is not None else set[str]()
-    nodes: dict[str, Node] = {}
+    nodes = {
+        twig.id: _node(twig, judged, chosen=twig.id in path)
+        for twig in sorted(tree.nodes.values(), key=lambda twig: address_order(twig.id))
+    }
     roots: list[Node] = []
-    for twig in sorted(tree.nodes.values(), key=lambda twig: address_order(twig.id)):
-        nodes[twig.id] = _twig(twig, judged, chosen=twig.id in path)
+    # Every node is made before any is hung up, so that it does not matter in which order the record
+    # tells of them.
     for twig in tree.nodes.values():
         above = nodes.get(twig.parent or "")
         (above.children if above is not None else roots).append(nodes[twig.id])
@@ -138,13 +136,15 @@ def searched(tree: Tree, judged: Judge) -> list[Node]:
     return roots
 
 
-def _twig(twig: Twig, judged: Judge, *, chosen: bool) -> Node:
+def _node(twig: Twig, judged: Judge, *, chosen: bool) -> Node:
     if twig.id == ROOT:
         return Node("the problem", detail=visits(twig), tone="root", chosen=chosen)
     scores = (("v", twig.value), ("steps", twig.v_proc), ("trust", twig.v_out))
     said = [f"{name} {value:.2f}" for name, value in scores if value is not None]
     said += filter(None, [visits(twig), f"mends {twig.repairs}" if twig.repairs else ""])
     verdict = "" if twig.answer is None else VERDICTS[judged(twig.answer)]
+    # What became of a branch goes before whether it was right: a pruned answer is drawn as pruned
+    # even where it would have been right, and the word beside it says so.
     left = twig.status if twig.status in ("pruned", "repaired") else ""
     answer = "" if twig.answer is None else " ".join(twig.answer.split())
     return Node(
@@ -177,11 +177,13 @@ circle{fill:#fff;stroke:#2b5f93;stroke-width:2.5}.right circle{fill:#1d6b44;stro
 def svg(drawing: Drawing, about: str, style: str = STYLE) -> str:
     """The drawing as SVG; without a style of its own it has the page's."""
     inside = f"<style>{style}</style>" if style else ""
+    # Chosen edges come last, for what is drawn later lies above: no thin line crosses the thick one.
     edges = "".join(
         f'<path class="edge{" chosen" * spot.node.chosen}" d="{spot.edge}"/>'
         for spot in sorted(drawing.spots, key=lambda spot: spot.node.chosen)
         if spot.edge
     )
+    # A file of its own needs the namespace; within a page of HTML it is known.
     name = ' xmlns="http://www.w3.org/2000/svg"' if style else ""
     return (
         f'<svg{name} class="drawn" width="{drawing.width}" height="{drawing.height}" role="img" '

@@ -54,7 +54,7 @@ def tree_figures(
         },
         "parsed": sum(tree.parses.total() for _, tree in trees),
         "parse_rates": parse_rates(tree for _, tree in trees),
-        "fallback_share": _share(cases, "fallback"),
+        "fallback_share": sum(case.closed.ended_by == "fallback" for case in cases) / len(cases),
         "utility": utility_of(cases),
         "pruning": pruning(trees, shadows),
         "failures": failures(trees, everything, shadows),
@@ -80,10 +80,6 @@ def utility_of(cases: Sequence[Case]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def _share(cases: Sequence[Case], ended_by: str) -> float:
-    return sum(case.closed.ended_by == ended_by for case in cases) / len(cases)
-
-
 def pruning(trees: Sequence[tuple[Case, Tree]], shadows: Shadows) -> dict[str, Any]:
     """Pruned nodes, those with a right answer already, and the audit by shadow runs on the log."""
     pruned = [
@@ -94,6 +90,8 @@ def pruning(trees: Sequence[tuple[Case, Tree]], shadows: Shadows) -> dict[str, A
     ]
     runs = [(case, tree, shadows(case.episode)) for case, tree in trees]
     audit = Audit.of(under(case, each) for case, _, found in runs for each in found)
+    # The first shadow run alone is the relaxed search: in it nothing at all is pruned. In later
+    # ones the prunes before theirs still stand.
     audited = [(case, tree, found[0]) for case, tree, found in runs if found]
     pairs = [(tree, tree_of(shadow.trace)) for _, tree, shadow in audited]
     judges = [case.judged for case, _, _ in audited]
@@ -170,6 +168,8 @@ def failed_as(case: Case, tree: Tree, others: Rivals, shadows: Shadows) -> Failu
             leaves=settings.audit_leaves,
         )
     )
+    # Classes are asked for in this order, so a class counts only where each earlier one was looked
+    # for and not found: an audit that lacks shadow runs can rule F3 out no more.
     ruled_out = {
         "F2": True,
         "F3": misjudging is False,

@@ -60,16 +60,17 @@ class Verdict:
 
 def undecided(cases: Iterable[Case]) -> list[Case]:
     """Those that a judge can be asked about: an answer, a reference, and no grader who could tell."""
-    return [case for case in cases if case.standing == "undecided" and _can_be_put(case)]
-
-
-def _can_be_put(case: Case) -> bool:
-    answer, reference = case.closed.answer, case.reference
-    if answer is None or reference is None or case.opened.within is not None:
-        return False
-    if CODE in (case.problem.dataset, case.problem.domain):
-        return False  # its references are tests
-    return len(answer) + sum(map(len, aliases(reference))) <= MOST_CHARS
+    found: list[Case] = []
+    for case in cases:
+        answer, reference = case.closed.answer, case.reference
+        if case.standing != "undecided" or answer is None or reference is None:
+            continue
+        # A member of a set has no record of its own to fork, and references of code are tests.
+        if case.opened.within is not None or CODE in (case.problem.dataset, case.problem.domain):
+            continue
+        if len(answer) + sum(map(len, aliases(reference))) <= MOST_CHARS:
+            found.append(case)
+    return found
 
 
 def aliases(reference: References) -> tuple[str, ...]:
@@ -84,20 +85,22 @@ async def judge(
     room = asyncio.Semaphore(AT_ONCE)
 
     async def one(case: Case) -> Forked:
+        assert case.reference is not None
+        settings = {"answer": case.closed.answer, "references": list(aliases(case.reference))}
         async with room:
-            return await _judged(log, case, world, told)
+            # From the very first address on: a judge sees the answer, and nothing of how it came about.
+            first = min(filter(is_numbered, log.journal(case.episode)), key=address_order)
+            change = Change(
+                at=first, settings=settings, policy=JUDGED.name, limits=LIMITS, purpose=PURPOSE
+            )
+            work, record = forked_work(
+                log, find, case.episode, change, world.description, world.grant
+            )
+            # The judge's own limit, and no prices: the episode's would reserve what it may cost.
+            opened = structs.replace(work.opened, limits=LIMITS, prices=None)
+            return await run_fork(log, replace(work, opened=opened), change, record, world, told)
 
     return list(await asyncio.gather(*map(one, cases)))
-
-
-async def _judged(log: SqliteLog, case: Case, world: World, told: Callable[[str], None]) -> Forked:
-    assert case.reference is not None
-    settings = {"answer": case.closed.answer, "references": list(aliases(case.reference))}
-    first = min(filter(is_numbered, log.journal(case.episode)), key=address_order)
-    change = Change(at=first, settings=settings, policy=JUDGED.name, limits=LIMITS, purpose=PURPOSE)
-    work, record = forked_work(log, find, case.episode, change, world.description, world.grant)
-    work = replace(work, opened=structs.replace(work.opened, limits=LIMITS, prices=None))
-    return await run_fork(log, work, change, record, world, told)
 
 
 # ── Reading ──────────────────────────────────────────────────────────────────────────────────
@@ -116,6 +119,8 @@ def verdicts(
             continue
         if opened.purpose != PURPOSE or opened.policy != JUDGED.name or opened.parent is None:
             continue
+        # The settings of the side run say what was put to the judge. Where a newer reference came
+        # since, or the answer is another one, its verdict is about something else.
         judged = journals.get(opened.parent, {}).get("closed")
         put = orjson.loads(text(opened.settings) or "{}")
         reference = reference_of(opened.parent)
@@ -123,5 +128,6 @@ def verdicts(
             continue
         if (put.get("answer"), put.get("references")) == (judged.answer, [*aliases(reference)]):
             judge, said = f"{JUDGED.name}@{opened.policy_version}", closed.answer or ""
+            # Journals come in the order of the log, so the newest verdict is the one that stays.
             found[opened.parent] = Verdict(_SAID.get(said, "unclear"), judge, opened.backbones, run)
     return found
