@@ -146,10 +146,14 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The fields that a role's reply must hold, in order. ``reasons``: free reasoning comes before them."""
+    """The fields that a role's reply must hold, in order. ``reasons``: free reasoning comes before them.
+
+    ``running``: a label may also follow the sentence before it, where no reply comes of labels on lines of their own.
+    """
 
     fields: tuple[Field, ...]
     reasons: bool = False
+    running: bool = False
 
     def block(self) -> str:
         """What closes a prompt's instructions: what goes into the form of the reply, and last the form.

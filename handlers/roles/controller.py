@@ -79,6 +79,7 @@ CONTROLLER = Role.of(
         "Guidance": """\
 Section "Guidance" is a decision policy for this case: use what fits and ignore the rest."""
     },
+    running=True,
     closing="""\
 Decide on this trajectory now: Justification in a sentence or two, then Action, one of the three words. Below RESTART \
 write Suggestions, below PATCH Corrected_reasoning and Final_answer, below ACCEPT Final_answer. Copy nothing else.""",

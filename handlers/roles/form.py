@@ -80,7 +80,12 @@ def parse(text: str, reply: Reply) -> Values | Unreadable:
         values = _parse(text[: copied.start()], reply)
         if not isinstance(values, Unreadable):
             return values
-    return _parse(text, reply)
+    values = _parse(text, reply)
+    if isinstance(values, Unreadable) and reply.running:
+        # Only now, and only if nothing is missing then: prose may well hold "… so far. Action: none".
+        apart = _parse(_running(reply).sub("\n", text), reply)
+        return values if isinstance(apart, Unreadable) else apart
+    return values
 
 
 def _parse(text: str, reply: Reply) -> Values | Unreadable:
@@ -388,6 +393,15 @@ def _labels(reply: Reply) -> re.Pattern[str]:
         rf"{_LEAD}(?P<head>#{{1,6}}[ \t]{{0,4}})?(?P<bold>\*{{1,3}}|_{{1,2}}|`)?"
         rf"(?P<label>{names})[ \t]{{0,4}}(?(bold){closed}|{plain})",
         re.IGNORECASE | re.MULTILINE | re.ASCII,
+    )
+
+
+@lru_cache(maxsize=256)
+def _running(reply: Reply) -> re.Pattern[str]:
+    """The gap between the end of a sentence and a label in just our spelling, with its colon."""
+    names = "|".join(re.escape(field.label) for field in reply.fields)
+    return re.compile(
+        rf"(?<=[.!?)\]}}\"”])[ \t]{{1,3}}(?=(?P<bold>\*{{0,2}})(?:{names})(?P=bold)[ \t]{{0,2}}:)"
     )
 
 

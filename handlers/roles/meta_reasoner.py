@@ -54,6 +54,7 @@ META_REASONER = Role.of(
         ),
     ),
     notes={"Judgement": _JUDGED},
+    running=True,
     closing="""\
 Do not solve the problem yourself. Advise the agent now, in one short sentence behind each of these labels, and each \
 label at the start of a line of its own: Reflection, Fact_check, Thought, Action, When, General_strategy.""",

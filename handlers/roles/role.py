@@ -100,12 +100,14 @@ class Role:
         sampling: Sampling = DEFAULT_SAMPLING,
         mends: bool = True,
         reasons: bool | None = None,
+        running: bool = False,
         tools: tuple[Tool, ...] = (),
         closing: str = "",
     ) -> Self:
         """A role from its parts. ``"Recent work?"`` is optional, and filled by ``recent_work``.
 
         ``reasons``: its reply begins with free reasoning; left out, it does where an answer comes first.
+        ``running``: its fields are so short that a small model writes them one after the other into a line.
 
         ``notes`` say what a section is for, by its heading, and are shown only with it: a prompt speaks of
         nothing that it does not show. ``closing`` is said last, behind the sections.
@@ -115,7 +117,14 @@ class Role:
         thinks = bool(fields) and fields[0].kind == "answer" if reasons is None else reasons
         return cls(
             name,
-            Template(template or name, instructions, marked, Reply(fields, thinks), tools, closing),
+            Template(
+                template or name,
+                instructions,
+                marked,
+                Reply(fields, thinks, running),
+                tools,
+                closing,
+            ),
             sampling,
             mends,
         )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.roles.form import Values, render_reply
+from handlers.roles.form import Values, parse, render_reply
 from handlers.roles.objects import as_text, loads, objects_in
 from handlers.roles.role import Role, answer, choice, listed, number, text
 from handlers.roles.values import Value
@@ -180,6 +181,40 @@ def _line(habit: str, label: str, said: str) -> str:
 def test_a_reply_in_any_habit_reads_back(case: tuple[Role, Values, str]) -> None:
     role, values, said = case
     assert role.read(spoken(said).text) == values
+
+
+@st.composite
+def running(draw: st.DrawFn) -> tuple[Role, Values, str]:
+    """A role whose fields are short, and a reply that says them one after the other in a line."""
+    role = draw(st.sampled_from([role for role in ROLES if role.reply.running]))
+    values: dict[str, Value] = {}
+    for field in role.reply.fields:
+        if field.when is None or values.get(field.when[0]) in field.when[1]:
+            text_said = field.kind == "text"
+            values[field.label] = f"{draw(WORDS)}." if text_said else valued(field, draw)
+    said = [
+        f"{label}: \\boxed{{{value}}}" if label == "Final_answer" else f"{label}: {value}"
+        for label, value in values.items()
+    ]
+    ended = [each if each.endswith((".", "}")) else f"{each}." for each in said]
+    return role, values, draw(st.sampled_from((" ", "  ", "\n"))).join(ended)
+
+
+@given(running())
+def test_short_fields_read_back_from_one_line(case: tuple[Role, Values, str]) -> None:
+    role, values, said = case
+    assert role.read(said) == values
+
+
+@given(replies())
+def test_only_a_role_of_short_fields_reads_a_line_of_them(
+    case: tuple[Role, Values, str],
+) -> None:
+    """What others make of a reply stays as it was, and what can be read at the starts of lines stays so everywhere."""
+    role, _, said = case
+    form = role.reply
+    for other in (replace(form, running=True), replace(form, running=False)):
+        assert parse(spoken(said).text, other) == parse(spoken(said).text, form)
 
 
 @st.composite

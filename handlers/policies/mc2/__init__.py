@@ -37,7 +37,7 @@ def relearn(batch: Batch, settings: Mc2Settings) -> Steps[None]:
 
 MC2 = Policy(
     name="mc2",
-    version="9",
+    version="10",
     about="Reasoner, Monitor, Controller in rounds; lessons and rules of a batch guide the next",
     settings=Mc2Settings,
     roles=("reasoner", "monitor", "controller", "composer", "distiller", "consolidator"),

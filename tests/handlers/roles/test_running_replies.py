@@ -1,0 +1,66 @@
+"""Short fields that a model of 1.5 billion parameters wrote one after the other, as it said them to our prompts."""
+
+from __future__ import annotations
+
+import pytest
+
+from handlers.roles.controller import CONTROLLER, Decision, decision_of
+from handlers.roles.form import Unreadable
+from handlers.roles.meta_reasoner import META_REASONER
+from handlers.roles.monitor import MONITOR
+
+ADVICE = (
+    "Reflection: The agent follows a straightforward subtraction strategy, starting with $40 and subtracting the total "
+    "cost of the items. Fact_check: The subtraction results in $0, indicating no money left. Thought: The agent's "
+    "strategy is simple and effective for this problem. Action: The agent should stop after the subtraction and report "
+    "the result. When: The report shows that the strategy was sufficient to solve the problem. General_strategy: Any "
+    "agent with a similar problem can follow this strategy by starting with the initial amount and subtracting the "
+    "total cost of the items."
+)
+DECISION = (
+    "Justification: The trajectory correctly calculates the remaining balance by subtracting the total amount paid "
+    "from the total amount promised to return. Action: PATCH\n\nCorrected_reasoning: The mended reasoning is the "
+    "remaining balance after the payment of $1980 over 12 months, which is $220.\n\nSuggestions: To continue, Janeth "
+    "should pay $165 per month for the remaining 2 months to reach her goal of returning $2200 by the end of the 12 "
+    "months.\n\nFinal_answer: \\boxed{220}"
+)
+
+
+def test_advice_is_read_from_one_line() -> None:
+    values = META_REASONER.read(ADVICE)
+    assert not isinstance(values, Unreadable)
+    assert values["Fact_check"] == "The subtraction results in $0, indicating no money left."
+    assert values["Action"] == "The agent should stop after the subtraction and report the result."
+    assert str(values["General_strategy"]).endswith("total cost of the items.")
+
+
+def test_a_decision_is_read_behind_its_reason() -> None:
+    assert decision_of(DECISION) == Decision(
+        "patch",
+        justification="The trajectory correctly calculates the remaining balance by subtracting the total amount paid "
+        "from the total amount promised to return.",
+        reasoning="The mended reasoning is the remaining balance after the payment of $1980 over 12 months, which is "
+        "$220.",
+        answer="220",
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "missing"),
+    [
+        ("Justification: It holds so far. Action: none yet, I would say.", "Action"),
+        ("Justification: It holds, so the word after action: PATCH is wrong.", "Action"),
+        ("Justification: It holds.", "Action"),
+    ],
+)
+def test_prose_is_taken_for_no_field(said: str, missing: str) -> None:
+    values = CONTROLLER.read(said)
+    assert isinstance(values, Unreadable)
+    assert values.field == missing
+
+
+def test_a_role_of_long_texts_reads_labels_at_the_start_of_lines_alone() -> None:
+    """There a label in a sentence is more likely to be quoted from the work that is looked at."""
+    labels = [field.label for field in MONITOR.reply.fields]
+    said = " ".join(f"{label}: YES." for label in labels)
+    assert isinstance(MONITOR.read(said), Unreadable)
