@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -43,34 +43,29 @@ def tree(sheet: EpisodeView, found: Sequence[Row]) -> tuple[str, Drawing | None]
     if search is not None:
         about = f"{headline(search)}; the thick line is the way that the answer came"
         return about, placed(searched(search, judge))
-    if grouped(found):
-        about, nodes = "tries, each with the answer it came to", _tries(found, judge)
-    else:
-        about, nodes = "lanes, each with the answer it came to", _lanes(found, judge)
+    tries = grouped(found)
+    branches: dict[str, list[Row]] = {}
+    for row in found:
+        place = row.at.split(".")
+        if tries and row.round is not None:
+            branches.setdefault(f"try {row.round + 1}", []).append(row)
+        elif not tries and len(place) > 2:
+            # A lane of the outermost forks; what is in no lane is no branch. Forks have lanes of the
+            # same numbers, hence the address as the key, and the number only as the title.
+            branches.setdefault(".".join(place[:2]), []).append(row)
+    nodes = [
+        _outcome(key if tries else f"lane {lane_of(key)}", rows, judge)
+        for key, rows in branches.items()
+    ]
+    if not tries and not any(node.answer for node in nodes):
+        nodes = []
+    about = f"{'tries' if tries else 'lanes'}, each with the answer it came to"
     final = one_line((sheet.closed.answer if sheet.closed is not None else None) or "")
+    # Several may have come to the answer that was given: it was the last of them that ended the episode.
     came = [node for node in nodes if final and node.answer == final]
     for node in came[-1:]:
         node.chosen = True
     return about, placed([Node("the problem", tone="root", children=nodes)]) if nodes else None
-
-
-def _tries(found: Sequence[Row], judge: Judge) -> list[Node]:
-    by_round: dict[int, list[Row]] = {}
-    for row in found:
-        if row.round is not None:
-            by_round.setdefault(row.round, []).append(row)
-    return [_outcome(f"try {number + 1}", rows, judge) for number, rows in by_round.items()]
-
-
-def _lanes(found: Sequence[Row], judge: Judge) -> list[Node]:
-    """A node a lane of the outermost forks; what is not in a lane is no branch."""
-    by_lane: dict[str, list[Row]] = {}
-    for row in found:
-        parts = row.at.split(".")
-        if len(parts) > 2:
-            by_lane.setdefault(".".join(parts[:2]), []).append(row)
-    nodes = [_outcome(f"lane {lane_of(lane)}", rows, judge) for lane, rows in by_lane.items()]
-    return nodes if any(node.answer for node in nodes) else []
 
 
 def _outcome(title: str, rows: Sequence[Row], judge: Judge) -> Node:
@@ -109,12 +104,31 @@ def guides(
     Among the rest is what has no real likeness to the problem: below the cosine that is returned, two texts
     have nothing to do with each other.
     """
-    memory, near, roles = _memory(sheet, state), dict(_similarities(sheet)), _roles(found)
+    memory: Memory | None = None
+    if sheet.admitted is not None and sheet.opened is not None:
+        fold = state.memories.get(sheet.admitted.scope)
+        # The version that it worked with: a later one may say something else under the same id.
+        memory = None if fold is None else fold.versions.get(sheet.opened.memory_version)
+    near = {
+        name: similarity
+        for _, event in sheet.numbered
+        if isinstance(event, Recalled)
+        for name, _, similarity in event.items
+        if similarity is not None
+    }
+    # In the order in which prompts had it, and each role once.
+    roles: dict[str, dict[str, None]] = {}
+    for fact in (fact for row in found for _, fact in row.said):
+        if isinstance(fact, KnowledgeReached):
+            for name in fact.items:
+                roles.setdefault(name, {})[fact.role] = None
     known = {} if memory is None else {item.id: item for item in memory.items}
     floor = likeness_of(None if memory is None else memory.embedder).floor
     closed = list(sheet.closed.items) if sheet.closed is not None else []
     names = dict.fromkeys([*closed, *items_of(found), *near])
-    every = [Guide(name, known.get(name), roles.get(name, ()), near.get(name)) for name in names]
+    every = [
+        Guide(name, known.get(name), tuple(roles.get(name, ())), near.get(name)) for name in names
+    ]
     used = [
         each
         for each in every
@@ -125,32 +139,9 @@ def guides(
     return used, rest, floor
 
 
-def _memory(sheet: EpisodeView, state: State) -> Memory | None:
-    """The memory version that it worked with, if it is known."""
-    if sheet.admitted is None or sheet.opened is None:
-        return None
-    fold = state.memories.get(sheet.admitted.scope)
-    return None if fold is None else fold.versions.get(sheet.opened.memory_version)
-
-
-def _similarities(sheet: EpisodeView) -> Iterator[tuple[str, float]]:
-    for _, event in sheet.numbered:
-        if isinstance(event, Recalled):
-            yield from ((name, near) for name, _, near in event.items if near is not None)
-
-
-def _roles(found: Sequence[Row]) -> Mapping[str, tuple[str, ...]]:
-    said: dict[str, dict[str, None]] = {}
-    for row in found:
-        for _, fact in row.said:
-            if isinstance(fact, KnowledgeReached):
-                for item in fact.items:
-                    said.setdefault(item, {})[fact.role] = None
-    return {name: tuple(roles) for name, roles in said.items()}
-
-
 def beside(log: SqliteLog, episode: str) -> dict[str, list[str]]:
     """Other episodes of the same problem, and the forks and probes that were taken from this one."""
+    # A learning episode is of no problem, so it has none beside it.
     try:
         others = episodes.other_runs(log, episode)
     except ValueError:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from streams.core.topology import STAGES, TOPICS, Stage
+from streams.core.topology import STAGES, TOPICS
 
 WIDTH, HEIGHT = 132, 56
 COLUMN, ROW, MARGIN = 168, 92, 12
@@ -74,7 +74,13 @@ def boxes(
 
 def edges(rates: Mapping[str, float | None], lags: Mapping[str, int]) -> list[Edge]:
     """Every line; one moves while something comes to its topic and its stage is at work."""
-    at_work = {stage.name for stage in STAGES if _is_at_work(stage, rates, lags)}
+    # A stage that reads is at work while its lag is known: a worker tells it. One that only writes
+    # tells nothing, and is at work while its topic grows.
+    at_work = {
+        stage.name
+        for stage in STAGES
+        if (stage.name in lags if stage.reads else rates.get(stage.writes[0]))
+    }
     return [
         Edge(
             source,
@@ -84,11 +90,6 @@ def edges(rates: Mapping[str, float | None], lags: Mapping[str, int]) -> list[Ed
         )
         for source, target, topic in _pairs()
     ]
-
-
-def _is_at_work(stage: Stage, rates: Mapping[str, float | None], lags: Mapping[str, int]) -> bool:
-    """A stage that reads is at work while its lag is known. One that only writes is at work while its topic grows."""
-    return stage.name in lags if stage.reads else bool(rates.get(stage.writes[0]))
 
 
 def _pairs() -> Iterator[tuple[str, str, str]]:
@@ -106,6 +107,7 @@ def _path(source: str, target: str) -> str:
     """From side to side; up or down where one stands above the other, else around underneath."""
     (x1, y1), (x2, y2) = _at(source), _at(target)
     if abs(x2 - x1) > COLUMN and y1 != y2:
+        # Straight across it would run through boxes that it has nothing to do with.
         under = SIZE[1] - BELOW / 2
         return f"M{x1 + WIDTH / 2:g} {y1 + HEIGHT:g}V{under:g}H{x2 + WIDTH / 2:g}V{y2 + HEIGHT:g}"
     if x1 == x2:
@@ -117,6 +119,7 @@ def _path(source: str, target: str) -> str:
     start, end = x1 + (WIDTH if right else 0), x2 + (0 if right else WIDTH)
     middle, up, down = (start + end) / 2, y1 + HEIGHT / 2, y2 + HEIGHT / 2
     if y1 == y2:
+        # Where a line comes back as well, the two lie beside each other instead of on one another.
         up += BESIDE * (-1 if right else 1) if (target, source) in PAIRS else 0
         return f"M{start:g} {up:g}H{end:g}"
     lean = 2 * BESIDE * (1 if y1 < y2 else -1)

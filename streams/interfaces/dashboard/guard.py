@@ -37,11 +37,16 @@ def alone(style: str) -> dict[str, str]:
 
 def may_change(token: str | None, given: str) -> bool:
     """Whether what was given is the token; nothing is, where none is set."""
+    # In constant time, as the time that a comparison takes would tell how much of a guess is right.
     return bool(token) and hmac.compare_digest(str(token).encode(), given.encode())
 
 
 class Guard:
     """Answers only for hosts that were meant, and tells browsers what they may load."""
+
+    # A page of a stranger may give its own name the address of this machine (DNS rebinding): its
+    # scripts would then read what only this machine can reach. The host that a browser names is the
+    # one thing that such a page cannot choose, so it is looked at before anything is answered.
 
     def __init__(self, app: ASGIApp, hosts: Hosts) -> None:
         self.app, self.hosts = app, hosts
@@ -53,6 +58,7 @@ class Guard:
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
+                # A page may bring a stricter policy of its own, such as a drawing: that one stands.
                 known = {name for name, _ in message["headers"]}
                 extra = ((n.encode(), v.encode()) for n, v in (HEADERS | FRESH).items())
                 message["headers"] = [

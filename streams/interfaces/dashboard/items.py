@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, Final
 
-from schemas.events.base import Event
 from schemas.events.episode import EpisodeClosed
 from schemas.events.learning import KnowledgeConsolidated
 from schemas.identity import learning_id
@@ -15,7 +14,6 @@ from state.folds.grades import Known
 from state.folds.lives import ItemUsage, name_of
 from state.folds.memory import MemoryFold
 from state.folds.state import State
-from streams.replay.effect import Effect
 from streams.research.analysis.effects import Measured, Probed, most_probed
 from streams.runtime.embedded.log import SqliteLog
 from streams.telemetry.figures import BatchFigures
@@ -143,20 +141,18 @@ def _order(order: str, measured: Measured) -> Callable[[ItemUsage], tuple[Any, .
     """What a list is sorted by; ties, and everything unless it is said, as it was learned."""
 
     def key(life: ItemUsage) -> tuple[Any, ...]:
+        points = [effect.points for effect in measured.get(life.key, {}).values()]
+        # Whoever probed it most cautiously must not hide what somebody else found: the greatest counts.
+        greatest = max((each for each in points if each is not None), default=-inf)
         first = {
             "": (-life.uses,),
             "right": (-life.right, life.wrong),
             "since": (-life.since,),
-            "effect": (-_greatest(measured.get(life.key, {})),),
+            "effect": (-greatest,),
         }.get(order, ())
         return (*first, life.item.batch, life.item.role, life.item.id)
 
     return key
-
-
-def _greatest(by_whom: Mapping[str, Effect]) -> float:
-    """An item's greatest effect in points; below all of them where none is known."""
-    return max((each for e in by_whom.values() if (each := e.points) is not None), default=-inf)
 
 
 # ── One item ─────────────────────────────────────────────────────────────────────────────────
@@ -177,6 +173,14 @@ def item(
     had = state.lives.used_in
     used = [episode for episode in state.lives.uses if any(one is life for one in had(episode))]
     used.reverse()
+    written: KnowledgeConsolidated | None = None
+    if life.item.kind == "rule":
+        # From which lessons it was first written: a lesson's own evidence says as much of it.
+        at, kinds = learning_id(scope, life.since), ("knowledge.consolidated",)
+        for event in (record.event for record in log.records(episode=at, kinds=kinds)):
+            if isinstance(event, KnowledgeConsolidated) and event.role == life.item.role:
+                written = event
+                break
     return {
         "life": life,
         "key": key,
@@ -186,7 +190,7 @@ def item(
         "uses": [_graded(state, log, episode) for episode in used[:USES_SHOWN]],
         "more": max(len(used) - USES_SHOWN, 0),
         "evidence": [_graded(state, log, episode) for episode in life.item.evidence],
-        "written": _written(log, scope, life),
+        "written": written,
         "newest": state.memories[scope].latest.number,
         "source": learning_id(scope, life.item.batch),
     }
@@ -197,15 +201,3 @@ def _graded(state: State, log: SqliteLog, episode: str) -> tuple[str, Known, boo
     closed = log.find(episode, "closed")
     answered = not isinstance(closed, EpisodeClosed) or closed.answer is not None
     return episode, state.outcomes.of(episode), answered
-
-
-def _written(log: SqliteLog, scope: str, life: ItemUsage) -> KnowledgeConsolidated | None:
-    """How a rule was first written: from which lessons."""
-    if life.item.kind != "rule":
-        return None
-    kinds = ("knowledge.consolidated",)
-    for record in log.records(episode=learning_id(scope, life.since), kinds=kinds):
-        event: Event = record.event
-        if isinstance(event, KnowledgeConsolidated) and event.role == life.item.role:
-            return event
-    return None

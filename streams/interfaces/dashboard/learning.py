@@ -48,25 +48,22 @@ class ScopeLine:
 
 def scopes(state: State, batches: Sequence[BatchFigures]) -> list[ScopeLine]:
     """Every scope that has a memory, by name."""
-    return [
-        _scope(name, fold, [b for b in batches if b.scope == name])
-        for name, fold in sorted(state.memories.items())
-    ]
-
-
-def _scope(name: str, fold: MemoryFold, batches: Sequence[BatchFigures]) -> ScopeLine:
-    latest = fold.latest
-    rules = sum(item.kind == "rule" for item in latest.items)
-    return ScopeLine(
-        name,
-        name.split("/")[1] if "/" in name else name,
-        latest.number,
-        len(latest.items) - rules,
-        rules,
-        sum(b.right for b in batches),
-        sum(b.graded for b in batches),
-        sum(b.members for b in batches),
-    )
+    lines: list[ScopeLine] = []
+    for name, fold in sorted(state.memories.items()):
+        latest, mine = fold.latest, [batch for batch in batches if batch.scope == name]
+        rules = sum(item.kind == "rule" for item in latest.items)
+        line = ScopeLine(
+            scope=name,
+            policy=name.split("/")[1] if "/" in name else name,
+            versions=latest.number,
+            lessons=len(latest.items) - rules,
+            rules=rules,
+            right=sum(batch.right for batch in mine),
+            graded=sum(batch.graded for batch in mine),
+            members=sum(batch.members for batch in mine),
+        )
+        lines.append(line)
+    return lines
 
 
 def versions(fold: MemoryFold, batches: Mapping[tuple[str, int], BatchFigures]) -> list[Version]:

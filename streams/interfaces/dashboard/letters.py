@@ -69,9 +69,14 @@ async def form_of(request: Request, token: str | None) -> dict[str, str]:
         body += chunk
         first, more, _ = body.partition(b"&")
         if not trusted and more:
-            trusted = _trusted(first, token)
+            # Our forms have the token first, so that a wrong one is refused before megabytes are read.
+            given = _fields(first).get("token")
+            if given is not None and not may_change(token, given):
+                raise HTTPException(403, NOT_THE_TOKEN)
+            trusted = given is not None
         if not trusted and len(body) > MOST_OF_STRANGERS:
             raise HTTPException(403, "the token has to be given first")
+    # Once more on the whole: a form may be too short to have been looked at, or give the token twice.
     fields = _fields(body)
     if not may_change(token, fields.get("token", "")):
         raise HTTPException(403, NOT_THE_TOKEN)
@@ -83,20 +88,18 @@ def _fields(body: bytes) -> dict[str, str]:
     return {name: values[-1] for name, values in fields.items()}
 
 
-def _trusted(first: bytes, token: str) -> bool:
-    """Whether a form begins with the token. Raises where it begins with another one."""
-    given = _fields(first).get("token")
-    if given is not None and not may_change(token, given):
-        raise HTTPException(403, NOT_THE_TOKEN)
-    return given is not None
-
-
 def replay(
     live_log: LiveLog, writable: Callable[[], SqliteLog], given: Mapping[str, str]
 ) -> dict[str, Any]:
     """Send a letter on as it is, or as it was mended; what came of it, and the status to answer with."""
     found = _found(live_log, given.get("n", ""))
-    value = _mended(found, given.get("text"))
+    # Browsers send lines as CRLF, whatever they were shown. A text that nobody changed is sent on as the
+    # bytes that came: what is not UTF-8 does not survive the way through a form.
+    text = given.get("text")
+    plain = None if text is None else text.replace("\r\n", "\n")
+    value: bytes | None = None
+    if plain is not None and plain != found.text().replace("\r\n", "\n"):
+        value = plain.encode().strip(b"\r\n")
     with closing(writable()) as log:
         try:
             new = send_on(log, found, value)
@@ -104,12 +107,3 @@ def replay(
             return {"letter": found, "sent": "", "error": error, "status": 422}
     sent = "sent on" if new else "known already: nothing was sent"
     return {"letter": found, "sent": sent, "error": None, "status": 200}
-
-
-def _mended(found: DeadLetter, text: str | None) -> bytes | None:
-    """The bytes to send, if its text was changed; else the letter's own. Browsers send lines as CRLF."""
-    if text is None:
-        return None
-    plain = text.replace("\r\n", "\n")
-    same = plain == found.text().replace("\r\n", "\n")
-    return None if same else plain.encode().strip(b"\r\n")

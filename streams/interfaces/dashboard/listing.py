@@ -13,7 +13,6 @@ from state.folds.grades import Known
 from state.folds.state import State
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.queries import lists
-from streams.runtime.embedded.queries.lists import Listed, ListedAnswer
 
 PAGE: Final = 50
 EXCERPT: Final = 160
@@ -57,8 +56,32 @@ class Leaf:
 
 def episodes(log: SqliteLog, state: State, wanted: Mapping[str, str], before: int) -> Leaf:
     """A page of episodes. ``wanted`` may have ``state``, ``policy``, ``domain`` and ``text``."""
+    # One more than is shown tells whether there is an older page, without counting them all.
     rows = lists.episodes(log, wanted, before, PAGE + 1)
-    lines = [_line(row, state) for row in rows[:PAGE]]
+    lines: list[ListedEpisode] = []
+    for row in rows[:PAGE]:
+        said = _json(row.admitted).get("problem", {})
+        began, ended, episode = _json(row.opened), _json(row.closed), row.episode
+        limits: dict[str, Any] = began.get("limits") or {}
+        waiting = "cancelled" if row.taken_out else "running" if row.opened else "waiting"
+        # A batch or a probe answers no problem of anybody's: there is nothing to be right or wrong.
+        is_graded = bool(ended) and episode.startswith("p/")
+        line = ListedEpisode(
+            offset=row.offset,
+            episode=episode,
+            name=said.get("id") or name_of(episode),
+            problem=str(said.get("problem", ""))[:EXCERPT],
+            domain=said.get("domain", ""),
+            policy=began.get("policy") or said.get("policy"),
+            state=ended.get("status", waiting),
+            answer=ended.get("answer"),
+            known=state.outcomes.of(episode) if is_graded else None,
+            call_limit=limits.get("calls"),
+            began_ms=row.opened_ms or row.at_ms,
+            ended_ms=row.closed_ms,
+            **_spent(ended),
+        )
+        lines.append(line)
     return Leaf(lines, lines[-1].offset if len(rows) > PAGE else None)
 
 
@@ -73,28 +96,6 @@ def name_of(episode: str) -> str:
         return episode_parts(episode)[1]
     except ValueError:
         return episode
-
-
-def _line(row: Listed, state: State) -> ListedEpisode:
-    said = _json(row.admitted).get("problem", {})
-    began, ended, episode = _json(row.opened), _json(row.closed), row.episode
-    limits: dict[str, Any] = began.get("limits") or {}
-    waiting = "cancelled" if row.taken_out else "running" if row.opened else "waiting"
-    return ListedEpisode(
-        offset=row.offset,
-        episode=episode,
-        name=said.get("id") or name_of(episode),
-        problem=str(said.get("problem", ""))[:EXCERPT],
-        domain=said.get("domain", ""),
-        policy=began.get("policy") or said.get("policy"),
-        state=ended.get("status", waiting),
-        answer=ended.get("answer"),
-        known=state.outcomes.of(episode) if ended and episode.startswith("p/") else None,
-        call_limit=limits.get("calls"),
-        began_ms=row.opened_ms or row.at_ms,
-        ended_ms=row.closed_ms,
-        **_spent(ended),
-    )
 
 
 def _spent(ended: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,28 +116,30 @@ def _spent(ended: Mapping[str, Any]) -> dict[str, Any]:
 def answers(log: SqliteLog, state: State, status: str, before: int) -> Leaf:
     """A page of answers, newest first."""
     rows = lists.answers(log, status, before, PAGE + 1)
-    lines = [_answer(row, state) for row in rows[:PAGE]]
+    lines: list[ListedEpisode] = []
+    for row in rows[:PAGE]:
+        # An answer message is what clients got; confidence and usage it may lack, its closing has them.
+        said, ended = _json(row.value), _json(row.closed)
+        line = ListedEpisode(
+            offset=row.offset,
+            episode=row.episode,
+            name=said.get("problem_id", row.episode),
+            problem="",
+            domain=said.get("domain", ""),
+            policy=said.get("policy"),
+            state=said.get("status", ""),
+            answer=said.get("answer"),
+            known=state.outcomes.of(row.episode),
+            call_limit=None,
+            began_ms=None,
+            ended_ms=row.at_ms,
+            **_spent(ended or said),
+        )
+        lines.append(line)
     return Leaf(lines, lines[-1].offset if len(rows) > PAGE else None)
 
 
-def _answer(row: ListedAnswer, state: State) -> ListedEpisode:
-    said, ended = _json(row.value), _json(row.closed)
-    return ListedEpisode(
-        offset=row.offset,
-        episode=row.episode,
-        name=said.get("problem_id", row.episode),
-        problem="",
-        domain=said.get("domain", ""),
-        policy=said.get("policy"),
-        state=said.get("status", ""),
-        answer=said.get("answer"),
-        known=state.outcomes.of(row.episode),
-        call_limit=None,
-        began_ms=None,
-        ended_ms=row.at_ms,
-        **_spent(ended or said),
-    )
-
-
+# Lists read the few fields that they show, and do not decode events: a record of a build that knows more
+# kinds has its line here all the same.
 def _json(body: str | bytes | None) -> dict[str, Any]:
     return {} if body is None else orjson.loads(body)

@@ -45,10 +45,13 @@ class Live:
             self.open -= 1
 
     async def _changes(self, request: Request) -> AsyncGenerator[str]:
+        """Events for one browser, until it goes or the dashboard ends."""
         live_log = self.live_log
         seen, still = live_log.version, 0.0
         yield f"retry: 2000\nevent: hello\ndata: {seen}\n\n"
         while not live_log.stopped.is_set() and not await request.is_disconnected():
+            # Looking once a second instead of being woken: a busy log changes hundreds of times in one,
+            # and each event makes a browser fetch its whole page.
             await asyncio.sleep(LIVE_S)
             live_log.tick()
             still += LIVE_S
@@ -56,5 +59,6 @@ class Live:
                 seen, still = live_log.version, 0.0
                 yield f"event: changed\ndata: {seen}\n\n"
             elif still >= STILL_S:
+                # Proxies cut connections on which nothing comes.
                 still = 0.0
                 yield ": still here\n\n"

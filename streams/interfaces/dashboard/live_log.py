@@ -79,6 +79,7 @@ class LiveLog:
 
     def look(self) -> bool:
         """Take in what is new, as far as it can be read. Returns whether there is more."""
+        # Outside the lock: a broker may take its time, and pages go on meanwhile.
         self.caught()
         try:
             more = self.refresh()
@@ -124,9 +125,16 @@ class LiveLog:
         self.was_old = old
 
     def refresh(self) -> bool:
-        """Take in what is new, up to a stretch. Returns whether there is more."""
+        """Take in what is new, up to a stretch. Returns whether there is more.
+
+        Raises ``OSError`` where there is no file.
+        """
         with self.lock:
-            self._again_if_replaced()
+            # Another log at the same path has another inode: of the old one nothing holds any more.
+            if os.stat(self.path).st_ino != self.file:
+                self.log.close()
+                self.counts.close()
+                self._begin()
             seen, more = self.log.data_version(), False
             if seen != self.seen or self.state.offset < self.counts.offset or self.moved < 0:
                 self.seen = seen
@@ -135,42 +143,33 @@ class LiveLog:
             self.rates.see(time.monotonic(), self.topics())
         return more
 
-    def _again_if_replaced(self) -> None:
-        """Another log at the same path is read from its beginning. Raises ``OSError`` where there is none."""
-        if os.stat(self.path).st_ino != self.file:
-            self.log.close()
-            self.counts.close()
-            self._begin()
-
     def _take(self) -> bool:
+        """Read a stretch into everything that is kept. Returns whether there is more."""
+        # The counts are read first, and all else up to where they came: a page that shows figures from
+        # one moment beside episodes from another would contradict itself.
         more = self.counts.read()
         for each in spent_since(self.log, 0, max(self.moved, 0), self.counts.offset):
             self.budgets.feed(*each)
-        self._moves(self.counts.offset)
-        self.effects.read(self.log, self.counts.offset)
-        for topic, new in counts.messages_by_topic(self.log, max(self.sent, 0)).items():
-            self.messages[topic] = self.messages.get(topic, 0) + new.size
-            self.sent = max(self.sent, new.last)
-        return self._fold() or more
-
-    def _moves(self, upto: int) -> None:
-        for move in episodes.moves(self.log, max(self.moved, 0), upto):
+        for move in episodes.moves(self.log, max(self.moved, 0), self.counts.offset):
             if move.kind in OPENS and not move.is_void:
                 self.open[move.episode] = move.at_ms
             else:
                 self.open.pop(move.episode, None)
-        self.moved = upto
-
-    def _fold(self) -> bool:
-        """Fold a stretch; a log that does not add up is shown as far as it does."""
+        self.moved = self.counts.offset
+        self.effects.read(self.log, self.counts.offset)
+        for topic, new in counts.messages_by_topic(self.log, max(self.sent, 0)).items():
+            self.messages[topic] = self.messages.get(topic, 0) + new.size
+            self.sent = max(self.sent, new.last)
         if self.failed is not None:
-            return False
+            return more
         upto = min(self.counts.offset, self.state.offset + STRETCH)
         try:
             fold(self.log, self.state, upto)
         except (ValueError, KeyError, LookupError) as error:
+            # A log that does not add up is shown as far as it does, and its figures go on.
             self.failed = f"{type(error).__name__}: {error}"
-        return self.failed is None and self.state.offset < self.counts.offset
+            return more
+        return self.state.offset < self.counts.offset or more
 
     # -- looking -----------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from handlers.roles.inducer import strength
 from state.folds.memory import MemoryFold
 from state.folds.state import State
 from streams.research.analysis.graph_page import page
-from streams.research.analysis.graphs import Drawn, Edge, drawn
+from streams.research.analysis.graphs import Edge, drawn
 
 HEAVIEST: Final = 60
 SHOWN_EACH: Final = 4
@@ -59,7 +59,18 @@ def arms_page(state: State) -> list[dict[str, Any]]:
     for scope, fold in sorted(state.memories.items()):
         now = learned(fold)
         if now.get("arms") or now.get("beliefs"):
-            beliefs = _beliefs(now)
+            beliefs = [
+                Belief(
+                    tuple(key.split("|")),
+                    belief["solved"],
+                    belief["trials"],
+                    rate(belief["solved"], belief["trials"]),
+                    bool(belief.get("retired")),
+                )
+                for key, belief in now.get("beliefs", {}).items()
+            ]
+            # What rests on most trials is most to be relied on, and there may be thousands.
+            beliefs.sort(key=lambda belief: (-belief.trials, belief.parts))
             found.append(
                 {
                     "scope": scope,
@@ -74,49 +85,34 @@ def arms_page(state: State) -> list[dict[str, Any]]:
 
 
 def _arms(fold: MemoryFold, now: Mapping[str, Any]) -> list[Arm]:
-    pulls: dict[str, list[int]] = {}
-    for number in sorted(fold.versions):
-        known = {arm["id"]: arm for arm in fold.versions[number].learned.get("arms", ())}
-        for arm in now.get("arms", ()):
-            pulls.setdefault(arm["id"], []).append(known.get(arm["id"], {}).get("pulls", 0))
-    return [_arm(arm, pulls[arm["id"]]) for arm in now.get("arms", ())]
-
-
-def _arm(arm: Mapping[str, Any], pulls: Sequence[int]) -> Arm:
-    count = arm.get("pulls", 0)
-    return Arm(
-        arm["id"],
-        arm.get("name", ""),
-        arm.get("when", ""),
-        arm.get("text", ""),
-        arm.get("origin", "start"),
-        arm.get("parent"),
-        count,
-        arm.get("rated", 0.0) / count if count else None,
-        bool(arm.get("retired")),
-        _spark(pulls),
-    )
-
-
-def _spark(values: Sequence[int]) -> str:
+    """The arms of the newest version, each with its pulls in every version as a line."""
     width, height = SPARK
-    top, step = max([*values, 1]), width / max(len(values) - 1, 1)
-    pairs = (f"{at * step:.1f},{height - height * v / top:.1f}" for at, v in enumerate(values))
-    return " ".join(pairs)
-
-
-def _beliefs(now: Mapping[str, Any]) -> list[Belief]:
-    found = [
-        Belief(
-            tuple(key.split("|")),
-            belief["solved"],
-            belief["trials"],
-            rate(belief["solved"], belief["trials"]),
-            bool(belief.get("retired")),
-        )
-        for key, belief in now.get("beliefs", {}).items()
+    # Each version is read once for all arms: there may be as many versions as arms, and more.
+    history = [
+        {arm["id"]: arm.get("pulls", 0) for arm in fold.versions[number].learned.get("arms", ())}
+        for number in sorted(fold.versions)
     ]
-    return sorted(found, key=lambda belief: (-belief.trials, belief.parts))
+    found: list[Arm] = []
+    for arm in now.get("arms", ()):
+        name, count = arm["id"], arm.get("pulls", 0)
+        # An arm that came later had no pull before, so that its line begins where those of others do.
+        pulls = [version.get(name, 0) for version in history]
+        top, step = max([*pulls, 1]), width / max(len(pulls) - 1, 1)
+        spark = (f"{at * step:.1f},{height - height * n / top:.1f}" for at, n in enumerate(pulls))
+        made = Arm(
+            id=name,
+            name=arm.get("name", ""),
+            when=arm.get("when", ""),
+            text=arm.get("text", ""),
+            origin=arm.get("origin", "start"),
+            parent=arm.get("parent"),
+            pulls=count,
+            mean=arm.get("rated", 0.0) / count if count else None,
+            retired=bool(arm.get("retired")),
+            spark=" ".join(spark),
+        )
+        found.append(made)
+    return found
 
 
 # ── The graph ────────────────────────────────────────────────────────────────────────────────
@@ -140,23 +136,23 @@ def graph_page(state: State) -> list[dict[str, Any]]:
     for scope, fold in sorted(state.memories.items()):
         graph = drawn(fold.latest)
         if graph is not None:
+            principles: list[Principle] = []
+            for name, held in list(graph.principles.items())[:HEAVIEST]:
+                word = f"{strength(held['score'])} ({held['score']:g})"
+                text, leading = graph.texts.get(name, held["summary"]), graph.into(name)
+                principles.append(
+                    Principle(name, text, word, held["uncertainty"], leading[:SHOWN_EACH])
+                )
             heaviest = sorted(graph.edges, key=lambda edge: (-edge.weight, edge.source))
             found.append(
                 {
                     "scope": scope,
                     "graph": graph,
-                    "principles": [_principle(graph, name) for name in graph.principles][:HEAVIEST],
+                    "principles": principles,
                     "to_paths": [e for e in heaviest if e.source in graph.cases][:HEAVIEST],
                 }
             )
     return found
-
-
-def _principle(graph: Drawn, name: str) -> Principle:
-    held = graph.principles[name]
-    word = f"{strength(held['score'])} ({held['score']:g})"
-    text = graph.texts.get(name, held["summary"])
-    return Principle(name, text, word, held["uncertainty"], graph.into(name)[:SHOWN_EACH])
 
 
 def graph_drawn(state: State, scope: str) -> str | None:

@@ -34,15 +34,23 @@ class Running:
 def running(live_log: LiveLog, log: SqliteLog, most: int = SHOWN) -> list[Running]:
     """The episodes under way, those first that began last."""
     latest = sorted(live_log.open.items(), key=lambda each: -each[1])[:most]
-    return [_running(log, episode, since) for episode, since in latest]
-
-
-def _running(log: SqliteLog, episode: str, since_ms: int) -> Running:
-    done = episodes.progress(log, episode)
     sorts = {"p": "problem", "b": "learning", "q": "probe"}
-    sort = sorts.get(episode[:1], "episode")
-    name, policy = listing.name_of(episode), done.policy or ""
-    return Running(episode, name, sort, policy, since_ms, done.calls, done.call_limit, done.last_ms)
+    found: list[Running] = []
+    for episode, since_ms in latest:
+        # Calls are counted for those that are shown: there may be a thousand under way.
+        done = episodes.progress(log, episode)
+        one = Running(
+            episode=episode,
+            name=listing.name_of(episode),
+            sort=sorts.get(episode[:1], "episode"),
+            policy=done.policy or "",
+            since_ms=since_ms,
+            calls=done.calls,
+            call_limit=done.call_limit,
+            last_ms=done.last_ms,
+        )
+        found.append(one)
+    return found
 
 
 def page(live_log: LiveLog, log: SqliteLog) -> dict[str, Any]:
@@ -79,6 +87,7 @@ def tenants(fold: BudgetsFold) -> list[tuple[str, str, DaySpent]]:
 
 def models(log: SqliteLog) -> str | None:
     """Which models answered lately."""
+    # Lately, and not ever: the whole log would be read for each look at the first page.
     event = None
     for record in log.records(kinds=("episode.opened",), after=max(log.end() - 5_000, 0)):
         event = record.event

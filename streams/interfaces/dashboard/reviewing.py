@@ -53,26 +53,21 @@ def judge(
     """Put a person's word on the log; what came of it, the next that waits, and the status to answer with."""
     with live_log.looking() as log:
         item = item_of(log, find_episode(log, given.get("id", "")))
+    word, by = given.get("word", ""), given.get("by", "").strip()[:BY_CHARS] or "dashboard"
+    if word != "reference" and word not in WORDS:
+        raise HTTPException(400, f"no word {word[:80]!r}: say right, wrong, reference or pass")
+    # Browsers send lines as CRLF; a reference is compared letter by letter.
+    reference = given.get("reference", "").replace("\r\n", "\n").strip() or None
+    stated = {"reference": reference} if word == "reference" else WORDS[word]
     try:
-        said = judgement(
-            item, given.get("by", "").strip()[:BY_CHARS] or "dashboard", **_word(given)
-        )
+        said = judgement(item, by, **stated)
     except CliError as error:
         return _told(item, error=error.detail, status=422)
     with closing(writable()) as log:
         new = put(log, said)
+        # Whoever reviews goes through a queue: the next one stands ready without another look at the list.
         after = next(queue(log), None)
     return _told(item, sent="recorded" if new else "known already", after=after)
-
-
-def _word(given: Mapping[str, str]) -> Mapping[str, Any]:
-    word = given.get("word", "")
-    if word == "reference":
-        text = given.get("reference", "").replace("\r\n", "\n").strip()
-        return {"reference": text or None}
-    if word not in WORDS:
-        raise HTTPException(400, f"no word {word[:80]!r}: say right, wrong, reference or pass")
-    return WORDS[word]
 
 
 def _told(

@@ -95,17 +95,16 @@ def timeline(found: Sequence[Row], at_ms: Mapping[str, int]) -> Timeline | None:
     calls = [Call(row, lane_of(row.at), begin - first, end - first) for row, begin, end in spans]
     scale = Scale.of(calls)
     lanes: dict[str, list[Bar]] = {}
-    for call in sorted(calls, key=lambda call: _order(call.lane)):
+    # By number and not by letter, or lane 10 would stand before lane 2.
+    for call in sorted(
+        calls, key=lambda each: [int(part) for part in each.lane.split(".") if part]
+    ):
         begin, end = scale.at(call.begin_s), scale.at(call.end_s)
         lanes.setdefault(call.lane, []).append(Bar(call.row, begin, end - begin))
     pauses = [
         (scale.at(begin), scale.at(end) - scale.at(begin), end - begin) for begin, end in scale.cut
     ]
     return Timeline(lanes, [scale.back(STRIP * n / TICKS) for n in range(TICKS + 1)], pauses)
-
-
-def _order(lane: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in lane.split(".") if part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +118,13 @@ class Scale:
     @classmethod
     def of(cls, calls: Iterable[Call]) -> Scale:
         """The scale on which these calls fill the strip."""
-        busy = _merged((call.begin_s, call.end_s) for call in calls)
+        # Only where no lane was at work is there a pause, so spans of all lanes are joined first.
+        busy: list[tuple[float, float]] = []
+        for begin, end in sorted((call.begin_s, call.end_s) for call in calls):
+            if busy and begin <= busy[-1][1]:
+                busy[-1] = (busy[-1][0], max(busy[-1][1], end))
+            else:
+                busy.append((begin, end))
         worked_s = sum(end - begin for begin, end in busy)
         gaps = [(end, begin) for (_, end), (begin, _) in pairwise(busy)]
         cut = [gap for gap in gaps if gap[1] - gap[0] > max(LONG_S, worked_s)]
@@ -145,17 +150,6 @@ class Scale:
             inside = min((second - begin) / self.short_s, 1.0) if self.short_s else 1.0
             second += inside * (end - begin - self.short_s)
         return second
-
-
-def _merged(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Spans of time, joined where they touch."""
-    found: list[tuple[float, float]] = []
-    for begin, end in sorted(spans):
-        if found and begin <= found[-1][1]:
-            found[-1] = (found[-1][0], max(found[-1][1], end))
-        else:
-            found.append((begin, end))
-    return found
 
 
 def stepped(found: Sequence[Row], lanes: Timeline | None) -> list[Step]:

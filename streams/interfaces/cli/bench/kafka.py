@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from streams.interfaces.cli.errors import UNREACHABLE, CliError
@@ -24,19 +23,15 @@ def run(log: str | None, say: Callable[[str], None]) -> dict[str, object]:
     if is_kafka(url):
         place = place_of(url)
         return reached(place, lambda: measure(place, say))
-    with _local(say) as started:
-        place = place_of(started)
-        return reached(place, lambda: measure(place, say))
-
-
-@contextmanager
-def _local(say: Callable[[str], None]) -> Generator[str]:
     say("starting a broker of our own")
     with tempfile.TemporaryDirectory(prefix="metalogue-bench-") as folder:
         environ = {**os.environ, "KAFKA_LOCAL_DIR": folder}
         try:
-            yield _script("start", environ).strip().splitlines()[-1]
+            # The script may say more before: where it listens stands on its last line.
+            place = place_of(_script("start", environ).strip().splitlines()[-1])
+            return reached(place, lambda: measure(place, say))
         finally:
+            # The broker is a process of its own and would outlive this one, even a start that failed.
             _script("clean", environ)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from streams.engine.policies import NoPolicy, find
@@ -14,17 +14,23 @@ from streams.research.bench.uncovered import UNCOVERED
 
 def listed(*, json: bool) -> int:
     """Every recipe of this build, then the tables and figures without one."""
-    rows = [_row(load(name)) for name in names()]
-    for row in rows:
+    # Every recipe is read before the first line is printed, so that a broken one leaves no half list.
+    for row in [_row(load(name)) for name in names()]:
         if json:
             out_json(row)
-        else:
-            out(f"{row['recipe']:<15} {row['paper']}. {row['about']}; {_told(row)}")
-    for row in _without():
-        if json:
-            out_json(row)
-        else:
-            out(f"{'–':<15} {row['paper']}, {row['what']}: {row['why']}")
+            continue
+        runs = "runs" if row["runs"] else "measures nothing"
+        needs = ", ".join(row["needs"]) or "nothing"
+        absent = f"; no policy {', '.join(row['no_policy'])}" if row["no_policy"] else ""
+        cells = f"{row['measured']} of {row['cells']} cells"
+        about = f"{row['paper']}. {row['about']}"
+        out(f"{row['recipe']:<15} {about}; {runs}: {cells}; needs {needs}{absent}")
+    for paper, found in UNCOVERED.items():
+        for what, why in found.items():
+            if json:
+                out_json({"paper": paper, "what": what, "runs": False, "why": why})
+            else:
+                out(f"{'–':<15} {paper}, {what}: {why}")
     return OK
 
 
@@ -37,13 +43,18 @@ def _row(recipe: Recipe) -> dict[str, Any]:
         for column in table.columns.values()
     ]
     measured = [p for p in places if p.runs and p.parts and all(part.metric for part in p.parts)]
-    policies = sorted({run.policy for run in recipe.runs.values() if not _is_here(run.policy)})
+    absent = {run.policy for run in recipe.runs.values()}
+    for policy in [*absent]:
+        with suppress(NoPolicy):
+            find(policy)
+            absent.remove(policy)
     return {
         "recipe": recipe.recipe,
         "paper": recipe.paper,
         "about": recipe.about,
         "data": list(recipe.data),
-        "runs": bool(measured) and not policies,
+        # A report without one of its policies would set cells side by side that nobody compared.
+        "runs": bool(measured) and not absent,
         "cells": len(places),
         "measured": len(measured),
         "needs": {
@@ -51,26 +62,5 @@ def _row(recipe: Recipe) -> dict[str, Any]:
             for name, data in recipe.data.items()
             if data.source.partition(":")[0] != "game24"
         },
-        "no_policy": policies,
+        "no_policy": sorted(absent),
     }
-
-
-def _is_here(policy: str) -> bool:
-    try:
-        find(policy)
-    except NoPolicy:
-        return False
-    return True
-
-
-def _told(row: dict[str, Any]) -> str:
-    needs = ", ".join(row["needs"]) or "nothing"
-    absent = f"; no policy {', '.join(row['no_policy'])}" if row["no_policy"] else ""
-    runs = "runs" if row["runs"] else "measures nothing"
-    return f"{runs}: {row['measured']} of {row['cells']} cells; needs {needs}{absent}"
-
-
-def _without() -> Iterator[dict[str, Any]]:
-    for paper, found in UNCOVERED.items():
-        for what, why in found.items():
-            yield {"paper": paper, "what": what, "runs": False, "why": why}

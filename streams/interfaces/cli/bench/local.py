@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from contextlib import redirect_stdout
+from contextlib import closing, redirect_stdout
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -37,6 +37,7 @@ def run(
             )
     except ValueError as error:
         raise usage(str(error), field="--data") from error
+    # Only the logs are read, so a table can be printed again, or of walks that another run began.
     rows = table_of(place, walks)
     if json:
         out_json({"backbone": backbone, "call_limit": local.CALLS, "rows": dict(rows)})
@@ -47,16 +48,14 @@ def run(
 
 def table_of(folder: Path, walks: Sequence[local.Walk]) -> list[Row]:
     """Each walk's figures, as its log has them now."""
-    return [(walk.name, _figures(local.log_of(folder, walk))) for walk in walks]
-
-
-def _figures(log: str) -> dict[str, Any] | None:
-    if not Path(log).exists():
-        return None
-    opened = open_log(log)
-    try:
-        reading = read(opened)
-    finally:
-        opened.close()
-    spent = sum(each.calls for each in reading.learning.values())
-    return local.figures(list(reading.cases()), spent)
+    rows: list[Row] = []
+    for walk in walks:
+        log = local.log_of(folder, walk)
+        if not Path(log).exists():
+            rows.append((walk.name, None))
+            continue
+        with closing(open_log(log)) as opened:
+            reading = read(opened)
+        spent = sum(each.calls for each in reading.learning.values())
+        rows.append((walk.name, local.figures(list(reading.cases()), spent)))
+    return rows

@@ -17,7 +17,14 @@ def run(sizes: str, *, plot: str | None, json: bool) -> int:
     """Measure every size, and print the table; the exit code."""
     wanted = sizes_of(sizes)
     if plot is not None:
-        _need_plot(Path(plot))
+        # Hours may lie between here and the drawing: what it needs is tried while nothing can be lost.
+        if not can_draw():
+            raise usage(MISSING, field="--plot")
+        try:
+            # Appending nothing shows that the file can be written, and leaves what it holds as it is.
+            Path(plot).open("ab").close()
+        except OSError as error:
+            raise refused(error, "--plot") from error
     try:
         rows, records = million.run(say, wanted)
     except million.Failed as error:
@@ -34,6 +41,7 @@ def run(sizes: str, *, plot: str | None, json: bool) -> int:
 def sizes_of(said: str) -> list[int]:
     """Sizes as they are written, ``1000,10000``. Raises a usage error for what is none."""
     found = [each.strip().replace("_", "") for each in said.split(",")]
+    # The length comes first of all bounds: a number of ten thousand digits is slow to read.
     if not all(each.isascii() and each.isdecimal() and len(each) < 9 for each in found):
         hint = "Write numbers with commas between them: 1000,10000"
         raise usage(f"{said!r} is no list of sizes", field="--sizes", hint=hint)
@@ -41,13 +49,3 @@ def sizes_of(said: str) -> list[int]:
     if wanted[0] < LEAST or wanted[-1] > MOST:
         raise usage(f"sizes go from {LEAST:,} to {MOST:,} problems", field="--sizes")
     return wanted
-
-
-def _need_plot(file: Path) -> None:
-    """Raises a usage error where nothing could be drawn in the end: before there is anything to lose."""
-    if not can_draw():
-        raise usage(MISSING, field="--plot")
-    try:
-        file.open("ab").close()
-    except OSError as error:
-        raise refused(error, "--plot") from error

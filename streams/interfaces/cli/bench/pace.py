@@ -35,10 +35,19 @@ def run(given: Sequence[str], *, model: str, beside: int, json: bool) -> int:
     rows: list[pace.Measured] = []
     for spelling in given or backbones(model):
         say(f"{spelling}: {pace.SEQUENCES} replies of {pace.REPLY_TOKENS} tokens at once")
+        # One after the other: two models in this process would take the cores from each other.
         build = partial(_built, spelling)
         rows.append(asyncio.run(pace.measure(spelling.partition("?")[0], build, beside)))
     if json:
-        out_json({"busy_loops": beside, "rows": [_told(row, rows[0]) for row in rows]})
+        told: list[dict[str, Any]] = []
+        for row in rows:
+            figures = asdict(row)
+            for name, each in (("round", row.round), ("beside", row.beside)):
+                if each is not None:  # a property, which the fields of a data class do not tell
+                    figures[name]["tokens_per_second"] = each.pace
+            ratio = pace.ratio(row, rows[0])
+            told.append({**figures, "ratio": ratio, "share_of_idle": row.kept})
+        out_json({"busy_loops": beside, "rows": told})
     else:
         out(pace.markdown(rows))
     return FAILED if any(row.round is None for row in rows) else OK
@@ -51,11 +60,3 @@ def _built(spelling: str) -> Backbone:
         return build(spelling, backbone_config(Models()))
     except ValueError as error:
         raise usage(str(error), field="--backbone") from error
-
-
-def _told(row: pace.Measured, first: pace.Measured) -> dict[str, Any]:
-    figures = asdict(row)
-    for name, each in (("round", row.round), ("beside", row.beside)):
-        if each is not None:
-            figures[name]["tokens_per_second"] = each.pace
-    return {**figures, "ratio": pace.ratio(row, first), "share_of_idle": row.kept}

@@ -30,14 +30,14 @@ def run(*, backbone: str, problems: int, only: list[str], json: bool) -> int:
                 backbone=backbone,
                 problems=problems,
             )
-        rows = [(policy, _figures(log_of(folder, Walk(policy, policy)))) for policy in policies]
+        # The logs go with the folder, so their figures are read while it is there.
+        rows: list[tuple[str, dict[str, Any]]] = []
+        for policy in policies:
+            with closing(open_log(log_of(folder, Walk(policy, policy)))) as log:
+                usage = total(case.closed.usage for case in read(log).cases())
+            rows.append((policy, prefix.figures(usage)))
     if json:
         out_json({"backbone": backbone, "problems": problems, "policies": dict(rows)})
     else:
         out(prefix.markdown(rows))
     return 0
-
-
-def _figures(log: str) -> dict[str, Any]:
-    with closing(open_log(log)) as opened:
-        return prefix.figures(total(case.closed.usage for case in read(opened).cases()))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from streams.interfaces.cli.flags import FLAGS
-from streams.interfaces.cli.live import PLAIN_S, REFRESH_S, View, Watch, watching
+from streams.interfaces.cli.live import PLAIN_S, REFRESH_S, View
 from streams.views.words import clock
 
 if TYPE_CHECKING:
@@ -26,19 +24,20 @@ class BenchView:
     def draw(self, figures: Figures, running: int, elapsed: float) -> None:
         """Show how far it is, and how long the rest takes at the pace so far."""
         closed, problems = figures.closed, figures.total
+        # The pace counts from the first look: a run that goes on inherits closed problems, and their
+        # time was another worker's.
         self.began = self.began or (elapsed, closed)
+        since, before = self.began
+        left = "unknown"
+        if closed > before and elapsed > since:
+            left = clock((problems - closed) * (elapsed - since) / (closed - before))
+        calls = figures.solving.calls + figures.learning.calls
         self.line = (
             f"{clock(elapsed)}  closed {closed:,}/{problems:,}  running {running:,}  "
-            f"calls {figures.solving.calls + figures.learning.calls:,}  left {self._left(elapsed, closed, problems)}"
+            f"calls {calls:,}  left {left}"
         )
         sys.stderr.write(f"\r\x1b[K{self.line}" if self.over else f"{self.line}\n")
         sys.stderr.flush()
-
-    def _left(self, elapsed: float, closed: int, problems: int) -> str:
-        began, before = self.began or (0.0, 0)
-        if closed <= before or elapsed <= began:
-            return "unknown"
-        return clock((problems - closed) * (elapsed - began) / (closed - before))
 
     def end(self) -> None:
         """Leave the last line."""
@@ -51,10 +50,3 @@ def chosen() -> View | None:
     if FLAGS.display == "none":
         return None
     return BenchView(over=FLAGS.display == "full" and sys.stderr.isatty())
-
-
-@contextmanager
-def watching_bench(log: str) -> Generator[Watch | None]:
-    """What a worker on this log should call."""
-    with watching(log, chosen) as watch:
-        yield watch

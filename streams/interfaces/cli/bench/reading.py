@@ -1,4 +1,9 @@
-"""The `bench local --reading` command: asks what was not asked yet, then reads what is there."""
+"""The `bench local --reading` command: asks what was not asked yet, then reads what is there.
+
+One way puts each problem to the model bare, with no role and no log, so its replies are kept in a file of
+lines. The others are ordinary runs of a policy on logs of their own. All ask the same model greedily, so
+that a difference between them is the prompt's, the grammar's or the reader's.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +11,14 @@ import asyncio
 import io
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing, redirect_stdout
 from pathlib import Path
 
 import msgspec
 
 from schemas.questions import Sampling
-from streams.core.backbone import Backbone, ModelRequest
+from streams.core.backbone import ModelRequest
 from streams.interfaces.cli.errors import CliError, usage
 from streams.interfaces.cli.main import main
 from streams.interfaces.cli.opening import open_log
@@ -58,11 +63,19 @@ def run(
     json: bool,
 ) -> int:
     """Ask until the time is up, and print what there is; another call goes on."""
+    from streams.support.datasets.source import open_source
+
     place, end = folder_of(folder, "--out"), time.monotonic() + 60 * minutes
-    problems = _problems(data, limit)
+    try:
+        # Each problem with its reference, by the id that a log knows it by.
+        items = list(open_source(f"{reading.DATASET}:1-{limit}", path=data))
+    except ValueError as error:
+        raise usage(str(error), field="--data") from error
+    problems = {str(i["id"]): (str(i["problem"]), str(i.get("answer"))) for i in items}
     place.mkdir(parents=True, exist_ok=True)
     chosen = ways(backbone, model)
     for name, spelling in chosen.items():
+        # One deadline for all ways: what the first ones take, the last one lacks, and goes on with later.
         left = end - time.monotonic()
         if left <= 0:
             break
@@ -84,33 +97,28 @@ def run(
     return 0
 
 
-def _problems(data: str, limit: int) -> dict[str, tuple[str, str]]:
-    """Each problem with its reference, by the id that a log knows it by."""
-    from streams.support.datasets.source import open_source
-
-    try:
-        items = list(open_source(f"{reading.DATASET}:1-{limit}", path=data))
-    except ValueError as error:
-        raise usage(str(error), field="--data") from error
-    return {str(item["id"]): (str(item["problem"]), str(item.get("answer"))) for item in items}
-
-
 async def _chat(
     spelling: str, problems: Mapping[str, tuple[str, str]], kept: Path, end: float
 ) -> None:
     """Put each problem bare that was not put yet; each reply is kept as it comes."""
     from streams.answering.backbones.spelling import build
 
-    known = _chats(kept)
+    known, greedy = _chats(kept), Sampling(temperature=0.0, max_tokens=CAP)
     turns, backbone = asyncio.Semaphore(TOGETHER), build(spelling, backbone_config(Models()))
 
     async def put(name: str, problem: str, reference: str) -> None:
         async with turns:
-            if time.monotonic() < end:
-                said = await _plain(backbone, name, problem, reference)
-                with kept.open("ab") as file:
-                    # A line that broke off before stays a line of its own.
-                    file.write(b"\n" + msgspec.json.encode(said) + b"\n")
+            # The time may have run out while this problem waited for its turn.
+            if time.monotonic() >= end:
+                return
+            reply = await backbone.complete(
+                ModelRequest(messages=(("user", problem),), sampling=greedy, seed=0)
+            )
+            tokens = (reply.prompt_tokens, reply.completion_tokens)
+            said = reading.plain_said(name, reply.text, reply.finish, reference, tokens)
+            with kept.open("ab") as file:
+                # A line that broke off before stays a line of its own.
+                file.write(b"\n" + msgspec.json.encode(said) + b"\n")
 
     try:
         await asyncio.gather(
@@ -120,34 +128,29 @@ async def _chat(
         await backbone.close()
 
 
-async def _plain(backbone: Backbone, name: str, problem: str, reference: str) -> ReadReply:
-    request = ModelRequest(
-        messages=(("user", problem),), sampling=Sampling(temperature=0.0, max_tokens=CAP), seed=0
-    )
-    reply = await backbone.complete(request)
-    tokens = (reply.prompt_tokens, reply.completion_tokens)
-    return reading.plain_said(name, reply.text, reply.finish, reference, tokens)
-
-
 def _chain(spelling: str, data: str, limit: int, log: str, seconds: float) -> None:
     """Produce and work by the ordinary commands; what is known is skipped, what is open goes on."""
     source = f"{reading.DATASET}:1-{limit}"
     made = ["produce", source, "--data", data, "--policy", POLICY, "--log", log, "--json"]
     worked = ["worker", "--backbone", spelling, "--until-idle", "--no-tables", "--log", log]
     flight = ["--max-concurrency", str(TOGETHER), "--total-time", f"{seconds:.0f}"]
-    with redirect_stdout(io.StringIO()):
-        _must(made, (0,))
-        _must([*worked, *flight], (0, 4))
-
-
-def _must(arguments: Sequence[str], fine: Sequence[int]) -> None:
-    if (code := main(list(arguments))) not in fine:
-        raise CliError(f"{' '.join(arguments)}: exit {code}", error="bench.failed", exit=code)
+    # Whoever ran out of time ends with 4: the same command goes on with what is open.
+    for arguments, fine in ((made, (0,)), ([*worked, *flight], (0, 4))):
+        with redirect_stdout(io.StringIO()):
+            code = main(arguments)
+        if code not in fine:
+            raise CliError(f"{' '.join(arguments)}: exit {code}", error="bench.failed", exit=code)
 
 
 def _arm(name: str, place: Path, problems: Mapping[str, tuple[str, str]]) -> Arm:
     """What this way said of these problems so far."""
-    found = _chats(place / CHATS) if name == PLAIN else _chains(place / LOGS[name])
+    found: dict[str, ReadReply] = {}
+    if name == PLAIN:
+        found = _chats(place / CHATS)
+    elif (path := place / LOGS[name]).exists():
+        with closing(open_log(f"sqlite:{path}")) as log:
+            found = {case.problem.id: reading.cot_said(case) for case in read(log).cases()}
+    # An earlier call may have asked more problems than this one is limited to.
     return {problem: found[problem] for problem in problems if problem in found}
 
 
@@ -161,10 +164,3 @@ def _chats(kept: Path) -> dict[str, ReadReply]:
             continue
         found[said.id] = said
     return found
-
-
-def _chains(path: Path) -> dict[str, ReadReply]:
-    if not path.exists():
-        return {}
-    with closing(open_log(f"sqlite:{path}")) as log:
-        return {case.problem.id: reading.cot_said(case) for case in read(log).cases()}

@@ -1,7 +1,11 @@
 """`bench run`: produce a recipe's cells, work on them to the end, and write what came of it.
 
 Its state is the log: run again after a crash, it produces what is missing, resumes what is open, and
-writes the same report.
+writes the same report. For that, nothing in a report may hang on when, how often or by how many workers
+it was run, and each part of the work begins by asking the log what is there already. Stages come one
+after the other since a matched run may spend only what the run that it is matched with has spent.
+What no episode does (regrading, judging, side runs) comes when all are closed, and the report last of
+all: it is read from the log alone and asks no model.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ from schemas.identity import names_a_file
 from streams.answering.grading.grader import Grading
 from streams.interfaces.cli.draining import finished
 from streams.interfaces.cli.errors import OK, usage
+from streams.interfaces.cli.live import watching
 from streams.interfaces.cli.opening import is_missing, open_log
 from streams.interfaces.cli.output import out, out_json, say
 from streams.interfaces.cli.places import folder_of
@@ -50,7 +55,7 @@ from streams.research.bench.results import Results, gather
 if TYPE_CHECKING:
     from schemas.problem import Limits
     from streams.answering.grading.own import OwnGrader
-    from streams.answering.world import Totals
+    from streams.answering.world import Totals, World
 
 DEFAULT_LOG = "sqlite:bench.db"
 Printed: TypeAlias = Literal["page", "json", "csv", "latex"]
@@ -105,8 +110,11 @@ class Wanted:
             ("--seeds", options.seeds),
             *((f"--{LIMITS[which]}-limit", most) for which, most in self.limits),
         ]
-        told = [part for name, value in said for part in _option(name, value)]
-        return shlex.join(["metalogue", *self.words, *told])
+        words = ["metalogue", *self.words]
+        for name, value in said:
+            if value is not None and value is not False:
+                words += [name] if value is True else [name, str(value)]
+        return shlex.join(words)
 
     @property
     def said(self) -> Recipe:
@@ -124,12 +132,6 @@ def begun(recipe: str, files: Mapping[str, str]) -> tuple[str, ...]:
 LIMITS = {"calls": "call", "tokens": "token", "cost": "cost", "seconds": "time"}
 
 
-def _option(name: str, value: Any) -> list[str]:
-    if value is None or value is False:
-        return []
-    return [name] if value is True else [name, str(value)]
-
-
 def located(given: Sequence[str]) -> dict[str, str]:
     """``NAME=PATH`` options; a hub's data set is fetched and becomes a file. Raises a ``CliError``."""
     from streams.interfaces.cli.config import load
@@ -145,78 +147,60 @@ def located(given: Sequence[str]) -> dict[str, str]:
             found[name] = str(fetch(path, home)) if is_hub(path) else path
         except NoHub as error:
             raise usage(str(error), field="--data", error="input.hub") from error
+    # What the command line says goes before what the configuration says.
     ranks = load().game24_csv
     return ({"game24": ranks} if ranks else {}) | found
 
 
 def run(wanted: Wanted, printed: Printed) -> int:
     """Run a recipe and write its report; the exit code of the work."""
+    from streams.engine.policies import find
+
     recipe, log = wanted.said, wanted.log or DEFAULT_LOG
     world = world_of(wanted.models)
     try:
         found = sources(recipe, wanted.options)
-        planner = Planner(recipe, found, wanted.options, _find, world.description)
+        planner = Planner(recipe, found, wanted.options, find, world.description)
         stages = planner.stages()
     except ValueError as error:
         raise usage(str(error), field="RECIPE", error="bench.recipe") from error
-    _need_files(planner)
+    for name in sorted(filter(names_a_file, planner.absent)):
+        # A recipe may come from anywhere: only a person may say whose code runs.
+        raise usage(
+            f"{recipe.recipe}: {name!r:.200} names a file, and no recipe may name what runs",
+            field="RECIPE",
+            error="policy.unknown",
+            hint="Give it on the command line: --policy FILE.py:NAME",
+        )
     if wanted.plan:
         return _foretell(planner, log, judge=wanted.judge is not None, json=printed == "json")
-    _say_what(recipe, found, stages)
+    for source in found.values():
+        if source.read is None:
+            say(f"{recipe.recipe}: {source.name} is {source.note}")
+    if not stages:
+        hint = f"Or try it on Game of 24 in their place, as CI does: --reduced ({STAND_IN})"
+        raise usage("no data set of this recipe is here", field="--data", hint=hint)
     folder, code = folder_of(wanted.out, "--out"), OK
     spending = Spending(wanted.totals)
+    cells = [cell for stage in stages for cell in stage]
     for stage in stages:
-        _produce(log, recipe, stage, stages, found)
+        _produce(log, recipe, stage, cells, found)
+        # A stage that stopped early stops no later one: what is there is reported, with its exit code.
         code = _work(log, wanted, spending) or code
-    _regrade(log, wanted)
-    if wanted.judge is not None:
-        from streams.interfaces.cli.judging import judge_log
-
-        judge_log(log, wanted.models, wanted.judge, spending)
-    if has_asides(recipe):
-        _beside(log, recipe, planner, wanted, spending)
-    said = {**_provenance(wanted, planner), "embedder": world.embedder.name}
-    with closing(open_log(log)) as opened, Grading(own=wanted.grader) as grading:
-        results = gather(opened, planner.cells(), found, grading.remembered())
-        results.absent = frozenset(planner.absent)
-        complete(results, recipe, opened.text)
-        if has_fits(recipe):
-            finished(world, add_fits(results, world.embedder))
-        made = report(recipe, results, found, said)
-    _tell(made, write(made, folder, recipe.recipe, wanted.plots), printed)
+    _complete_log(log, recipe, planner, wanted, spending)
+    made = _reported(log, recipe, planner, wanted, world)
+    written = write(made, folder, recipe.recipe, wanted.plots)
+    where = "written " + " ".join(str(path) for path in written)
+    if printed == "page":
+        out(f"{markdown(made).rstrip()}\n\n{where}")
+        return code
+    # The other forms are for programs: where the files lie goes among the messages.
+    if printed == "json":
+        out_json(made)
+    else:
+        out((measured_csv(made) if printed == "csv" else whole_latex(made)).rstrip())
+    say(where)
     return code
-
-
-def _regrade(log: str, wanted: Wanted) -> None:
-    """Let the user's grader grade what an earlier run of this log graded otherwise. Raises a ``CliError``."""
-    if wanted.grader is None or log.startswith("kafka://"):
-        return
-    from streams.interfaces.cli.regrading import Told, graded_anew
-
-    told = Told(wanted.grader.reference)
-    with closing(open_log(log, writes=True)) as opened:
-        done = graded_anew(opened, Grading(own=wanted.grader), told).done
-    if done.given:
-        say(
-            f"graded anew by {told.grader}: {done.given} answers, {len(done.changed)} outcomes changed"
-        )
-    for each in told.failed[:3]:
-        say(f"{each} [grader.failed]")
-
-
-def _beside(log: str, recipe: Recipe, planner: Planner, wanted: Wanted, spending: Spending) -> None:
-    """Make the side runs that the recipe asks for, once its episodes are closed. Raises a ``CliError``."""
-    from streams.core.backbone import BackboneError
-    from streams.interfaces.cli.setup import as_cli
-
-    world = spending.add(world_of(wanted.models, patient=False, totals=spending.left()))
-    with closing(open_log(log, writes=True)) as opened:
-        results = gather(opened, planner.cells(), planner.sources)
-        try:
-            count = finished(world, run_asides(opened, recipe, results, world))
-        except BackboneError as error:
-            raise as_cli(error) from error
-    say(f"{recipe.recipe}: {count} side runs on the log")
 
 
 def _foretell(planner: Planner, log: str, *, judge: bool, json: bool) -> int:
@@ -243,39 +227,11 @@ def recipe_of(name: str) -> Recipe:
         raise usage(str(error), field="RECIPE", error="bench.recipe") from error
 
 
-def _find(name: str) -> Any:
-    from streams.engine.policies import find
-
-    return find(name)
-
-
-def _need_files(planner: Planner) -> None:
-    """Raises a usage error where the recipe names a policy's file that the command line did not give."""
-    for name in sorted(filter(names_a_file, planner.absent)):
-        raise usage(
-            f"{planner.recipe.recipe}: {name!r:.200} names a file, and no recipe may name what runs",
-            field="RECIPE",
-            error="policy.unknown",
-            hint="Give it on the command line: --policy FILE.py:NAME",
-        )
-
-
-def _say_what(
-    recipe: Recipe, found: Mapping[str, Source], stages: Sequence[Sequence[Cell]]
-) -> None:
-    missing = [source for source in found.values() if source.read is None]
-    for source in missing:
-        say(f"{recipe.recipe}: {source.name} is {source.note}")
-    if not stages:
-        hint = f"Or try it on Game of 24 in their place, as CI does: --reduced ({STAND_IN})"
-        raise usage("no data set of this recipe is here", field="--data", hint=hint)
-
-
 def _produce(
     log: str,
     recipe: Recipe,
     stage: Sequence[Cell],
-    stages: Sequence[Sequence[Cell]],
+    cells: Sequence[Cell],
     found: Mapping[str, Source],
 ) -> None:
     """Announce the cells of a stage; what is there already is known and skipped."""
@@ -287,8 +243,9 @@ def _produce(
             source, matched = found[cell.data], recipe.runs[cell.run].matched
             lines = source.lines()
             if matched is not None:
-                limits = matched_limits(opened, matched, cell, [c for s in stages for c in s])
-                lines = with_limits(lines, limits)
+                # What the other run spent on a problem is this one's limit there: it is on the log by
+                # now, since it was a cell of an earlier stage.
+                lines = with_limits(lines, matched_limits(opened, matched, cell, cells))
             told = refusals(source.name, log, dry=False)
             say_refused(opened, told, Producer(opened, cell.plan).run(lines).refused, dry=False)
             told.sum_up()
@@ -296,8 +253,6 @@ def _produce(
 
 def _work(log: str, wanted: Wanted, spending: Spending) -> int:
     """Work on what was announced, within what the stages before it left of the totals."""
-    from streams.interfaces.cli.bench.progress import watching_bench
-
     config = WorkerConfig(
         until_idle=True,
         settle=True,
@@ -310,9 +265,10 @@ def _work(log: str, wanted: Wanted, spending: Spending) -> int:
         from streams.interfaces.cli.kafka_working import work as work_on_kafka
 
         return work_on_kafka(log, wanted.models, config)
+    from streams.interfaces.cli.bench.progress import chosen
     from streams.interfaces.cli.working import work
 
-    with watching_bench(log) as watch:
+    with watching(log, chosen) as watch:
         return work(
             log,
             wanted.models,
@@ -322,19 +278,67 @@ def _work(log: str, wanted: Wanted, spending: Spending) -> int:
         )
 
 
+def _complete_log(
+    log: str, recipe: Recipe, planner: Planner, wanted: Wanted, spending: Spending
+) -> None:
+    """Add what no episode adds: other grades, a judge's words, side runs. Raises a ``CliError``."""
+    # A worker grades by the user's grader as it goes; only what an earlier run of this log graded
+    # otherwise is left. Grades on Kafka are the workers' alone: nobody else may write there.
+    if wanted.grader is not None and not log.startswith("kafka://"):
+        from streams.interfaces.cli.regrading import Told, graded_anew
+
+        told = Told(wanted.grader.reference)
+        with closing(open_log(log, writes=True)) as opened:
+            done = graded_anew(opened, Grading(own=wanted.grader), told).done
+        if done.given:
+            changed = f"{len(done.changed)} outcomes changed"
+            say(f"graded anew by {told.grader}: {done.given} answers, {changed}")
+        for each in told.failed[:3]:
+            say(f"{each} [grader.failed]")
+    if wanted.judge is not None:
+        from streams.interfaces.cli.judging import judge_log
+
+        judge_log(log, wanted.models, wanted.judge, spending)
+    if not has_asides(recipe):
+        return
+    from streams.core.backbone import BackboneError
+    from streams.interfaces.cli.setup import as_cli
+
+    # Side runs begin at episodes that are closed, so they come last; what they cost counts as well.
+    world = spending.add(world_of(wanted.models, patient=False, totals=spending.left()))
+    with closing(open_log(log, writes=True)) as opened:
+        results = gather(opened, planner.cells(), planner.sources)
+        try:
+            count = finished(world, run_asides(opened, recipe, results, world))
+        except BackboneError as error:
+            raise as_cli(error) from error
+    say(f"{recipe.recipe}: {count} side runs on the log")
+
+
 # ── The report ───────────────────────────────────────────────────────────────────────────────
 
 
-def _provenance(wanted: Wanted, planner: Planner) -> dict[str, Any]:
-    """Where figures come from: nothing in it hangs on when or how often this was run."""
-    return {
+def _reported(
+    log: str, recipe: Recipe, planner: Planner, wanted: Wanted, world: World
+) -> dict[str, Any]:
+    """The report, from the log as it is."""
+    # Nothing in it hangs on when or how often this was run: the same log gives the same bytes.
+    provenance = {
         "command": wanted.command(),
         "backbones": planner.backbones,
         "seeds": list(planner.seeds),
         "changed": wanted.options.changed,
         "version": version("metalogue"),
         "commit": commit(),
+        "embedder": world.embedder.name,
     }
+    with closing(open_log(log)) as opened, Grading(own=wanted.grader) as grading:
+        results = gather(opened, planner.cells(), planner.sources, grading.remembered())
+        results.absent = frozenset(planner.absent)
+        complete(results, recipe, opened.text)
+        if has_fits(recipe):
+            finished(world, add_fits(results, world.embedder))
+        return report(recipe, results, planner.sources, provenance)
 
 
 def commit() -> str:
@@ -361,19 +365,3 @@ def write(made: Mapping[str, Any], folder: Path, name: str, form: Form | None) -
     for file, content in (texts | {f"{name}/{file}": each for file, each in parts.items()}).items():
         (folder / file).write_bytes(content)
     return [*(folder / file for file in texts), folder / name]
-
-
-def _tell(made: dict[str, Any], written: Sequence[Path], printed: Printed) -> None:
-    """The report on standard output; where its files lie stands under a page, else among the messages."""
-    where = "written " + " ".join(str(path) for path in written)
-    if printed == "page":
-        out(f"{markdown(made).rstrip()}\n\n{where}")
-        return
-    if printed == "json":
-        out_json(made)
-    else:
-        out(_PRINTS[printed](made).rstrip())
-        say(where)
-
-
-_PRINTS = {"csv": measured_csv, "latex": whole_latex}

@@ -38,6 +38,7 @@ class Begun:
         """Why this log is not gone on with, if it is not; ``afresh``: nor one that is finished."""
         if afresh and self.finished:
             return "finished"
+        # Each demo must end: one that waits for a person's decision would end never.
         if self.parked:
             return "begun by another build, and cannot go on"
         if self.backbones is not None and self.backbones != backbones:
@@ -67,6 +68,7 @@ def set_aside(path: Path) -> Path:
     What lies beside it goes first: after a crash in between, the log itself is still whole, for its
     last connection has folded the write-ahead log into it.
     """
+    # It is kept, as it may hold what somebody has paid for; only its name is wanted.
     number = 1
     while (target := path.with_name(f"{path.stem}.{number}{path.suffix}")).exists():
         number += 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +60,14 @@ class Ran:
 
 def demo(limit: int, source: Source = "hub", backbone: str | None = None) -> int:
     """Say what it takes, bring the model, produce, work, and print what came of it; the exit code."""
+    from schemas.problem import Limits
+    from streams.answering.world import Totals
+    from streams.engine.policies import find
+    from streams.producing.produce import Plan, Producer
+    from streams.producing.sources import lines_of
+
     chosen = backbone or runner()
+    # What it takes is said before the first byte is fetched, while a person can still stop it.
     for line in plan(limit, chosen):
         say(line)
     if backbone is None:
@@ -67,9 +75,29 @@ def demo(limit: int, source: Source = "hub", backbone: str | None = None) -> int
     models = Models(backbone=chosen)
     name = world_described(models)
     prepare(PATH, name, afresh=False)
-    for policy in POLICIES:
-        _produce(policy, limit)
-    code = _work(models, limit)
+    # What `metalogue produce local.jsonl --policy cot --call-limit 9` does; what is known is skipped.
+    with closing(open_log(LOG, create=True)) as log:
+        for policy in POLICIES:
+            announced = Plan(
+                source=str(PROBLEMS),
+                find=find,
+                policy=policy,
+                domain="words",
+                values=SETTINGS.get(policy, {}),
+                limits=Limits(calls=CALLS),
+            )
+            Producer(log, announced).run(islice(lines_of(str(PROBLEMS), None), limit))
+    # What `metalogue worker --until-idle --total-time N` does, watched.
+    totals = Totals(None, None, None, float(limit * LONGEST_S))
+    config = WorkerConfig(until_idle=True, max_concurrency=TOGETHER, totals=totals)
+    with watching(LOG) as watch:
+        try:
+            code = work(LOG, models, config, on_change=watch)
+        except CliError as error:
+            if error.error != "budget.spent":
+                raise
+            # The time that it may take is up: what was answered is shown, and another run goes on.
+            code = error.exit
     with closing(open_log(LOG)) as log:
         ran = ran_of(log)
     for line in screen(ran, name, chosen):
@@ -107,42 +135,6 @@ def runner() -> str:
     )
 
 
-def _produce(policy: str, limit: int) -> None:
-    """What `metalogue produce local.jsonl --policy cot --call-limit 9` does; what is known is skipped."""
-    from itertools import islice
-
-    from schemas.problem import Limits
-    from streams.engine.policies import find
-    from streams.producing.produce import Plan, Producer
-    from streams.producing.sources import lines_of
-
-    plan = Plan(
-        source=str(PROBLEMS),
-        find=find,
-        policy=policy,
-        domain="words",
-        values=SETTINGS.get(policy, {}),
-        limits=Limits(calls=CALLS),
-    )
-    with closing(open_log(LOG, create=True)) as log:
-        Producer(log, plan).run(islice(lines_of(str(PROBLEMS), None), limit))
-
-
-def _work(models: Models, limit: int) -> int:
-    """What `metalogue worker --until-idle --total-time N` does, watched."""
-    from streams.answering.world import Totals
-
-    totals = Totals(None, None, None, float(limit * LONGEST_S))
-    config = WorkerConfig(until_idle=True, max_concurrency=TOGETHER, totals=totals)
-    with watching(LOG) as watch:
-        try:
-            return work(LOG, models, config, on_change=watch)
-        except CliError as error:
-            if error.error != "budget.spent":
-                raise
-            return error.exit
-
-
 # ── What it shows ────────────────────────────────────────────────────────────────────────────
 
 
@@ -162,8 +154,18 @@ def screen(ran: Ran, name: str, backbone: str) -> Iterable[str]:
     yield _columns("problem", "label", *POLICIES)
     for problem in dict.fromkeys(case.problem.id for case in cases):
         said = {case.opened.policy: case for case in cases if case.problem.id == problem}
-        answers = [_answer(said[each]) if each in said else "open" for each in POLICIES]
-        yield _columns(problem, _label(next(iter(said.values()))), *answers)
+        answers: list[str] = []
+        for policy in POLICIES:
+            if (case := said.get(policy)) is None:
+                answers.append("open")
+                continue
+            answer = " ".join((case.closed.answer or "none").split())
+            short = answer if len(answer) <= WIDTH - 5 else f"{answer[: WIDTH - 6]}…"
+            mark = {"right": "✓", "wrong": "✗"}.get(case.outcome, "?")
+            answers.append(f"{short} {mark}")
+        label = next(iter(said.values())).reference or ""
+        label = label if isinstance(label, str) else label[0]  # of aliases the first
+        yield _columns(problem, label, *answers)
     for title, cells in sums(ran).items():
         yield _columns(title, "", *cells)
     yield ""
@@ -182,13 +184,16 @@ def sums(ran: Ran) -> dict[str, list[str]]:
     from schemas.usage import total
 
     groups = [[case for case in ran.cases if case.opened.policy == each] for each in POLICIES]
+    # From opened to closed on average, though others were decoded meanwhile: the time that a person
+    # would have waited, and not the time that an episode kept the machine busy.
+    took = [[ran.seconds[c.episode] for c in group if c.episode in ran.seconds] for group in groups]
     used = [total(case.closed.usage for case in group) for group in groups]
     return {
         "right": [right_of(group) for group in groups],
         "calls": [f"{each.calls}" for each in used],
         "tokens in": [_count(each.prompt_tokens) for each in used],
         "tokens out": [_count(each.completion_tokens) for each in used],
-        "seconds each": [_seconds(group, ran.seconds) for group in groups],
+        "seconds each": [f"{sum(s) / len(s):.0f}" if s else "unknown" for s in took],
     }
 
 
@@ -203,6 +208,7 @@ def verdict(cases: Sequence[Case]) -> Iterable[str]:
         yield "No problem was closed by both yet."
         return
     pairs = [(RIGHT.get(plain[each].outcome), RIGHT.get(other[each].outcome)) for each in both]
+    # A problem that nobody can grade says nothing of either policy, so it is in no pair.
     told = [pair for pair in pairs if None not in pair]
     left = len(pairs) - len(told)
     alone, other_alone = told.count((True, False)), told.count((False, True))
@@ -218,19 +224,6 @@ def verdict(cases: Sequence[Case]) -> Iterable[str]:
         yield f"For that {POLICIES[1]} took {more / spent:.1f} times the tokens."
 
 
-def _label(case: Case) -> str:
-    """The reference, of aliases the first."""
-    told = case.reference or ""
-    return told if isinstance(told, str) else told[0]
-
-
-def _answer(case: Case) -> str:
-    answer = " ".join((case.closed.answer or "none").split())
-    short = answer if len(answer) <= WIDTH - 5 else f"{answer[: WIDTH - 6]}…"
-    mark = {"right": "✓", "wrong": "✗"}.get(case.outcome, "?")
-    return f"{short} {mark}"
-
-
 def right_of(cases: Sequence[Case]) -> str:
     """How many are right, and of how many nobody could say."""
     right, unknown = (sum(case.outcome == each for case in cases) for each in ("right", "unknown"))
@@ -239,12 +232,6 @@ def right_of(cases: Sequence[Case]) -> str:
 
 def _count(tokens: int | None) -> str:
     return "unknown" if tokens is None else f"{tokens:,}"
-
-
-def _seconds(cases: Sequence[Case], seconds: dict[str, float]) -> str:
-    """From opened to closed, on average; the others were decoded meanwhile."""
-    took = [seconds[case.episode] for case in cases if case.episode in seconds]
-    return f"{sum(took) / len(took):.0f}" if took else "unknown"
 
 
 def _columns(*cells: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from streams.interfaces.cli.demo.file import begun, set_aside
 from streams.interfaces.cli.errors import CliError
@@ -16,9 +15,6 @@ from streams.interfaces.cli.setup import Models, WorkerConfig, as_cli, world_of
 from streams.interfaces.cli.working import only_worker, work
 from streams.runtime.embedded.queries import messages
 
-if TYPE_CHECKING:
-    from streams.runtime.embedded.log import SqliteLog
-
 SOURCE, POLICY = "game24:901-1000", "mc2"
 PATH = "demo.db"
 LOG = f"sqlite:{PATH}"
@@ -28,19 +24,35 @@ GROUP = "group/demo"
 
 def demo(backbone: str | None) -> int:
     """Run the demo in the working directory, or go on with one broken off; the exit code."""
+    from streams.engine.policies import find
+    from streams.interfaces.cli.config import load
+    from streams.interfaces.cli.demo.screen import screen
+    from streams.interfaces.cli.demo.views import chosen
+    from streams.producing.produce import Plan, Producer
+    from streams.producing.sources import lines_of
+
     models = Models(backbone=backbone or BACKBONE)
     prepare(PATH, world_described(models))
-    _produce()
-    code = _work(models)
+    # What `metalogue produce game24:901-1000 --policy mc2` does; known problems are skipped.
+    with closing(open_log(LOG, create=True)) as log:
+        plan = Plan(source=SOURCE, find=find, policy=POLICY)
+        Producer(log, plan).run(lines_of(SOURCE, load().game24_csv))
+    # What `metalogue worker --until-idle --settle` does, watched.
+    with watching(LOG, chosen) as watch:
+        config = WorkerConfig(until_idle=True, settle=True)
+        code = work(LOG, models, config, on_change=watch)
     with closing(open_log(LOG)) as log:
         state = begun(log)
         if not state.finished:
             done = f"{state.closed} of {state.problems} closed"
             say(f"{PATH}: stopped with {done}. Run it again: it goes on.")
             return code
-        from streams.interfaces.cli.demo.screen import screen
-
-        screen(log, LOG, _consume(log)).show()
+        # What `metalogue consume --group demo` does: each answer is taken once, however often the
+        # demo is started again.
+        for offset, *_ in log.messages("answers", log.position(GROUP, "answers")):
+            log.commit_position(GROUP, "answers", offset)
+        taken = messages.count(log, "answers", upto=log.position(GROUP, "answers"))
+        screen(log, LOG, taken).show()
         return code
 
 
@@ -58,6 +70,7 @@ def prepare(path: str, backbones: str, *, afresh: bool = True) -> None:
     """Keep a log to go on with; set any other aside, a finished one too where each run is to be ``afresh``."""
     if not os.path.exists(path):
         return
+    # The lock is a worker's: a log that somebody works on must not be renamed under his hands.
     with only_worker(path):
         try:
             log = open_log(f"sqlite:{path}")
@@ -71,30 +84,3 @@ def prepare(path: str, backbones: str, *, afresh: bool = True) -> None:
             say(f"{path}: {state.closed} of {state.problems} closed; going on from there")
         else:
             say(f"{path} was {why}: kept as {set_aside(Path(path))}")
-
-
-def _produce() -> None:
-    """What `metalogue produce game24:901-1000 --policy mc2` does; known problems are skipped."""
-    from streams.engine.policies import find
-    from streams.interfaces.cli.config import load
-    from streams.producing.produce import Plan, Producer
-    from streams.producing.sources import lines_of
-
-    plan = Plan(source=SOURCE, find=find, policy=POLICY)
-    with closing(open_log(LOG, create=True)) as log:
-        Producer(log, plan).run(lines_of(SOURCE, load().game24_csv))
-
-
-def _work(models: Models) -> int:
-    """What `metalogue worker --until-idle --settle` does, watched."""
-    from streams.interfaces.cli.demo.views import chosen
-
-    with watching(LOG, chosen) as watch:
-        return work(LOG, models, WorkerConfig(until_idle=True, settle=True), on_change=watch)
-
-
-def _consume(log: SqliteLog) -> int:
-    """Take every answer once, as `metalogue consume --group demo` does; how many so far."""
-    for offset, *_ in log.messages("answers", log.position(GROUP, "answers")):
-        log.commit_position(GROUP, "answers", offset)
-    return messages.count(log, "answers", upto=log.position(GROUP, "answers"))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schemas.memory import MemoryItem
-from streams.interfaces.cli.demo.tree import Branch, branches, examples
+from streams.interfaces.cli.demo.tree import branches, examples
 from streams.interfaces.cli.show.board import bar, table, totals
-from streams.interfaces.cli.show.library import Library, ScopeHistory
+from streams.interfaces.cli.show.library import Library
 from streams.interfaces.cli.show.page import Page, outcome
 from streams.interfaces.cli.show.paste import command, hint
 from streams.runtime.embedded.queries import counts, episodes
@@ -23,41 +22,17 @@ if TYPE_CHECKING:
 SIMULATED = " (SIMULATED)"
 
 
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """The figures of a finished log."""
-
-    figures: Figures
-    models: list[str]
-    resumed: int
-    elapsed: float
-    answers: int
-    """How many were consumed."""
-
-
 def screen(log: SqliteLog, url: str, answers: int) -> Page:
     """The whole screen, after so many answers were consumed."""
     page = Page()
     reader = Reader(log.path)
     figures = reader.read_all()
     reader.close()
-    resumed = max(counts.workers(log) - 1, 0)
-    ran = Ran(figures, episodes.models(log), resumed, counts.worked_s(log), answers)
-    library = Library.read(log)
-    _title(page, ran, url)
-    _figures(page, ran)
-    _learned(page, figures, library)
-    shown, other = _examples(log, library)
-    if shown is not None:
-        _tree(page, shown)
-    _next(page, ran, other or shown, url)
-    return page
-
-
-def _title(page: Page, ran: Ran, url: str) -> None:
-    problems = plural(ran.figures.total, "problem")
+    models, library = episodes.models(log), Library.read(log)
+    problems = plural(figures.total, "problem")
     page.line((f"Metalogue demo: {problems} of Game of 24, policy mc2, log {url}", "strong"))
-    for model in ran.models:
+    # That a simulator answered stands above all figures: nobody should quote them without it.
+    for model in models:
         name = one_line(model.removesuffix(SIMULATED))
         if model.endswith(SIMULATED):
             words = name.replace("(", ", ").replace(")", "").replace("=", " ")
@@ -65,32 +40,39 @@ def _title(page: Page, ran: Ran, url: str) -> None:
             page.line((said, "alarm"))
         else:
             page.line(f"The model is {name}.")
-
-
-def _figures(page: Page, ran: Ran) -> None:
-    note = f"answers {ran.answers}"
-    if ran.resumed:
-        times = {1: "once", 2: "twice"}.get(ran.resumed, f"{ran.resumed} times")
+    note = f"answers {answers}"
+    if resumed := max(counts.workers(log) - 1, 0):
+        times = {1: "once", 2: "twice"}.get(resumed, f"{resumed} times")
         note = f"resumed {times}  {note}"
-    bar(page, ran.figures, ran.elapsed, note)
-    totals(page, ran.figures)
+    bar(page, figures, counts.worked_s(log), note)
+    totals(page, figures)
     page.line()
-    table(page, list(ran.figures.batches.values()))
+    table(page, list(figures.batches.values()))
     page.line()
-
-
-# ── What was learned ─────────────────────────────────────────────────────────────────────────
+    _learned(page, figures, library)
+    shown = [read(log, episode) for episode in examples(log, library)[:2]]
+    if shown:
+        _tree(page, shown[0])
+    # The command leads to the other one, which is not on the screen yet.
+    _next(page, models, shown[-1] if shown else None, url)
+    return page
 
 
 def _learned(page: Page, figures: Figures, library: Library) -> None:
+    """How much was learned, and the reasoner's rule that was in most right episodes."""
     rules = sum(figures.rules.values())
     words = f"learned {plural(figures.lessons, 'lesson')}, {plural(rules, 'rule')}."
-    found = _telling(library)
-    if found is None:
+    candidates = [
+        (-library.outcomes(shelf.uses_of(rule)).get("right", 0), rule.id, shelf, rule)
+        for shelf in library.shelves.values()
+        for rule in shelf.memory.latest.of("reasoner", "rule")
+    ]
+    if not candidates:
         page.line(words)
         page.line()
         return
-    shelf, rule = found
+    # Ties go to the lower id, so that the same log always gives the same screen.
+    _, _, shelf, rule = min(candidates, key=lambda one: one[:2])
     version = shelf.memory.latest.number
     backed = plural(len(shelf.backing(rule, version)), "lesson")
     seen = plural(len(shelf.uses_of(rule)), "episode")
@@ -100,33 +82,8 @@ def _learned(page: Page, figures: Figures, library: Library) -> None:
     page.line()
 
 
-def _right(library: Library, shelf: ScopeHistory, rule: MemoryItem) -> int:
-    return library.outcomes(shelf.uses_of(rule)).get("right", 0)
-
-
-def _telling(library: Library) -> tuple[ScopeHistory, MemoryItem] | None:
-    """The reasoner's rule that was in most right episodes; ties go to the lower id."""
-    found = [
-        (-_right(library, shelf, rule), rule.id, shelf, rule)
-        for shelf in library.shelves.values()
-        for rule in shelf.memory.latest.of("reasoner", "rule")
-    ]
-    if not found:
-        return None
-    _, _, shelf, rule = min(found, key=lambda one: one[:2])
-    return shelf, rule
-
-
-# ── One answer, and what to do next ──────────────────────────────────────────────────────────
-
-
-def _examples(log: SqliteLog, library: Library) -> tuple[EpisodeView | None, EpisodeView | None]:
-    found = examples(log, library)
-    sheets = [read(log, episode) for episode in found[:2]]
-    return (sheets[0] if sheets else None), (sheets[1] if len(sheets) > 1 else None)
-
-
 def _tree(page: Page, sheet: EpisodeView) -> None:
+    """One episode: its problem, answer and confidence, and a line for each try."""
     closed, admitted = sheet.closed, sheet.admitted
     if closed is None or admitted is None:
         return
@@ -138,25 +95,21 @@ def _tree(page: Page, sheet: EpisodeView) -> None:
     room = page.width - len(name) - cells(asked) - cells(graded[0]) - len(tail) - 8
     given = cut(one_line(closed.answer or "no answer"), room)
     page.line((name, "strong"), f' "{asked}" → {given}  ', graded, tail)
-    found = branches(sheet)
+    found, room = branches(sheet), page.width - 3
     for branch in found:
-        _branch(page, branch, last=branch is found[-1])
+        whole = branch.text + branch.guided
+        text = whole if cells(whole) <= room else cut(branch.text, room)
+        page.line((f" {'└' if branch is found[-1] else '├'} ", "dim"), text)
     page.line()
 
 
-def _branch(page: Page, branch: Branch, *, last: bool) -> None:
-    room = page.width - 3
-    whole = branch.text + branch.guided
-    text = whole if cells(whole) <= room else cut(branch.text, room)
-    page.line((f" {'└' if last else '├'} ", "dim"), text)
-
-
-def _next(page: Page, ran: Ran, sheet: EpisodeView | None, url: str) -> None:
+def _next(page: Page, models: Sequence[str], sheet: EpisodeView | None, url: str) -> None:
+    """Commands to paste."""
     if sheet is not None and sheet.admitted is not None:
         name = sheet.admitted.problem.id
         hint(page, "another answer", command("show", name, log=url), "every step of it")
     hint(page, "prove the log", command("verify", log=url), "0 model calls")
-    if any(model.endswith(SIMULATED) for model in ran.models):
+    if any(model.endswith(SIMULATED) for model in models):
         made = (
             "make demo BACKBONE=" if Path("Makefile").exists() else command("demo") + " --backbone "
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -38,17 +37,19 @@ def branches(sheet: EpisodeView) -> list[Branch]:
     for row in rows(sheet.numbered):
         if row.called and row.round is not None:
             tries.setdefault(row.round, []).append(row)
-    return [_branch(number + 1, found, sheet) for number, found in tries.items()]
-
-
-def _branch(number: int, found: Sequence[Row], sheet: EpisodeView) -> Branch:
-    said = [(fact, sheet.journal.get(row.at)) for row in found for _, fact in row.said]
-    words = [_short(fact, reply) for fact, reply in said if not isinstance(fact, KnowledgeReached)]
-    guides = [fact for fact, _ in said if isinstance(fact, KnowledgeReached) and fact.items]
-    items = next((fact.items for fact in guides if fact.role == "reasoner"), ())
-    nearest = next((item for item in items if "." in item), ranges(items))
-    guided = f"  by {nearest}" if items else ""
-    return Branch(f"{number} " + "  ".join(words), guided)
+    found: list[Branch] = []
+    for number, steps in tries.items():
+        words: list[str] = []
+        guide = ""
+        for at, fact in ((step.at, fact) for step in steps for _, fact in step.said):
+            if not isinstance(fact, KnowledgeReached):
+                words.append(_short(fact, sheet.journal.get(at)))
+            elif fact.role == "reasoner" and fact.items and not guide:
+                # A lesson says more of a try than a range of rules, which every try has.
+                guide = next((item for item in fact.items if "." in item), ranges(fact.items))
+        guided = f"  by {guide}" if guide else ""
+        found.append(Branch(f"{number + 1} " + "  ".join(words), guided))
+    return found
 
 
 def _short(fact: Event, reply: Event | None) -> str:
@@ -56,6 +57,7 @@ def _short(fact: Event, reply: Event | None) -> str:
     heard = reply if isinstance(reply, Completed) else None
     who, what, _ = says(fact, heard)
     if isinstance(fact, ControllerActed) and fact.action == "accept":
+        # Where the report found no fault, no controller was asked, and none is named.
         return "ACCEPT" if is_settled(heard) else f"{who} ACCEPT"
     return f"{who} {what.partition(SAID)[0].partition(QUOTED)[0]}"
 
@@ -66,12 +68,11 @@ def examples(log: SqliteLog, library: Library) -> list[str]:
     for record in log.records("learning", kinds=("reflected",)):
         event = record.event
         if isinstance(event, Reflected):
-            found.append((_worth(event, library.known(record.episode).outcome), record.episode))
+            right = library.known(record.episode).outcome == "right"
+            # It was found wrong, tried again and found right: what the method is for.
+            summary = event.summary
+            mended = summary.get("flags") == ["YES", "NO"] and summary.get("actions") == [3, 1]
+            lessons = any("." in item for item in event.items)
+            worth = (right, mended, lessons, bool(event.items), event.position or 0)
+            found.append((worth, record.episode))
     return [episode for _, episode in sorted(found, reverse=True)]
-
-
-def _worth(event: Reflected, outcome: str) -> tuple[bool, bool, bool, bool, int]:
-    summary = event.summary
-    mended = summary.get("flags") == ["YES", "NO"] and summary.get("actions") == [3, 1]
-    lessons = any("." in item for item in event.items)
-    return (outcome == "right", mended, lessons, bool(event.items), event.position or 0)

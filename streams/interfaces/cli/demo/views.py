@@ -8,7 +8,7 @@ from streams.interfaces.cli.flags import FLAGS
 from streams.interfaces.cli.live import REFRESH_S, Full, View
 from streams.interfaces.cli.show.board import bar, latest, table, totals
 from streams.interfaces.cli.show.page import Page
-from streams.telemetry.figures import BatchFigures, Figures
+from streams.telemetry.figures import Figures
 from streams.views.words import clock, kilo
 
 
@@ -50,17 +50,14 @@ class Lines:
         if self.said is None:  # what an earlier worker learned is on the last screen
             self.said = done
         for name in sorted(done - self.said):
-            _write(figures.batches[name], elapsed)
+            batch = figures.batches[name]
+            sys.stderr.write(
+                f"{clock(elapsed)}  batch {batch.number:>2}  right {batch.right}/{batch.graded}"
+                f"  calls {batch.spent.calls}  tokens {kilo(batch.spent.known_tokens)}"
+                f"  lessons {batch.lessons}\n"
+            )
+            sys.stderr.flush()
         self.said |= done
 
     def end(self) -> None:
         """Nothing is left open."""
-
-
-def _write(batch: BatchFigures, elapsed: float) -> None:
-    sys.stderr.write(
-        f"{clock(elapsed)}  batch {batch.number:>2}  right {batch.right}/{batch.graded}"
-        f"  calls {batch.spent.calls}  tokens {kilo(batch.spent.known_tokens)}"
-        f"  lessons {batch.lessons}\n"
-    )
-    sys.stderr.flush()

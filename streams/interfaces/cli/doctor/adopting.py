@@ -7,6 +7,7 @@ may wait for ever. Either decision is a record, so that every worker and every r
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeAdopted, EpisodeParked, ProblemAdmitted
@@ -29,19 +30,17 @@ def let_go_on(log: str | None, adopt: str | None, void: str | None) -> None:
     """State that a person decided. Raises ``CliError`` where the episode waits for nobody."""
     if adopt is not None and void is not None:
         raise usage("give one of --adopt and --void", field="--adopt")
-    opened = open_log(log, writes=True)
-    try:
+    with closing(open_log(log, writes=True)) as opened:
         if void is None:
-            episodes = [_one(_parked(opened), adopt or "", "parked")]
-            said = [adopted(opened, each, void=False) for each in episodes]
+            parked = [each.episode for each in episodes.parked(opened)]
+            chosen = [_one(parked, adopt or "", "parked")]
+            said = [adopted(opened, each, void=False) for each in chosen]
         else:
-            episodes = _meant(opened, void)
-            said = [each for episode in episodes for each in voided(opened, episode)]
+            chosen = _to_void(opened, void)
+            said = [each for episode in chosen for each in voided(opened, episode)]
         opened.publish(commands=said)
-    finally:
-        opened.close()
     left = "left out of its batch" if void is not None else "adopted"
-    for episode in episodes:
+    for episode in chosen:
         say(f"{episode}: {left}; the next worker to start goes on with it")
 
 
@@ -49,6 +48,7 @@ def adopted(
     log: SqliteLog, episode: str, *, void: bool, by: str | None = None, reason: str | None = None
 ) -> Statement:
     """That a person let an episode go on, or took it out."""
+    # It may be parked and adopted again and again: each decision needs an address of its own.
     before = sum(isinstance(each, EpisodeAdopted) for each in log.journal(episode).values())
     return episode, f"adopted.{before}", EpisodeAdopted(void=void, by=by, reason=reason)
 
@@ -70,6 +70,7 @@ def voided(
     admitted = journal.get("admitted")
     assert isinstance(admitted, ProblemAdmitted)
     problem, scope = admitted.problem, admitted.scope
+    # A series learns in the order of its positions: it would wait for ever for one that stays empty.
     if problem.series is not None and problem.position is not None:
         parked = any(isinstance(each, EpisodeParked) for each in journal.values())
         why = why or f"{'parked' if parked else 'without its policy'}, and voided by a person"
@@ -85,13 +86,11 @@ def voided(
         )
 
 
-def _parked(log: SqliteLog) -> list[str]:
-    return [each.episode for each in episodes.parked(log)]
-
-
-def _meant(log: SqliteLog, given: str) -> list[str]:
+def _to_void(log: SqliteLog, given: str) -> list[str]:
     """The episodes to take out: the one of this id, or all that wait in the scope of this name."""
     without = waiting(log)
+    # A policy that is not here may be with the worker, whose command line named its file: what it is
+    # about to work on must not be taken out under its hands.
     if without and (worker := holder_of(log.path)) is not None:
         raise CliError(
             f"process {worker} works on this log, and may have the policy that is not here",
@@ -103,14 +102,15 @@ def _meant(log: SqliteLog, given: str) -> list[str]:
     of_scope = [episode for episode, scope in without.items() if scope == given]
     if of_scope:
         return of_scope
-    parked = _parked(log)
-    episode = _one([*dict.fromkeys((*parked, *without))], given, "parked or without its policy")
-    return [episode]
+    found = dict.fromkeys((*(each.episode for each in episodes.parked(log)), *without))
+    return [_one([*found], given, "parked or without its policy")]
 
 
 def _one(found: list[str], given: str, what: str) -> str:
     """The one that is meant, by its id, its problem's id or a unique beginning. Raises a ``CliError``."""
-    matching = [episode for episode in found if given in (episode, _problem(episode))]
+    # An exact name goes before a beginning: n1 means n1, though n10 begins so too.
+    problems = {each: episode_parts(each)[1] for each in found if each.startswith("p/")}
+    matching = [episode for episode in found if given in (episode, problems.get(episode, ""))]
     if len(matching) != 1:
         matching = [episode for episode in found if episode.startswith(given)]
     if len(matching) == 1:
@@ -121,7 +121,3 @@ def _one(found: list[str], given: str, what: str) -> str:
     if found:
         hint = f"{what.capitalize()}: {', '.join(found[:SHOWN])}{more}"
     raise CliError(f"{given} {why}", error="episode.not_parked", exit=FAILED, hint=hint)
-
-
-def _problem(episode: str) -> str:
-    return episode_parts(episode)[1] if episode.startswith("p/") else ""

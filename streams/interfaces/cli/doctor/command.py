@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import asdict
-from typing import Any
 
 from streams.interfaces.cli.doctor.checks import Check, fail, ok
 from streams.interfaces.cli.errors import OK, CliError
@@ -18,48 +18,30 @@ def doctor(log: str | None, *, adopt: str | None, void: str | None, json: bool) 
         from streams.interfaces.cli.doctor.adopting import let_go_on
 
         let_go_on(log, adopt, void)
+    # All of them run before any is told: one object for programs, and the code is the first failure's.
     checks = list(everything(log))
     if json:
-        out_json({"checks": [_record(check) for check in checks]})
+        out_json({"checks": [asdict(check) for check in checks]})
     else:
         for check in checks:
-            out(_line(check))
+            todo = f"\n{'':20}{check.todo}" if check.todo else ""
+            out(f"{check.state:<4}  {check.name:<12}  {check.detail}{todo}")
     return next((check.exit for check in checks if check.exit), OK)
-
-
-def _record(check: Check) -> dict[str, Any]:
-    return asdict(check)
-
-
-def _line(check: Check) -> str:
-    first = f"{check.state:<4}  {check.name:<12}  {check.detail}"
-    return f"{first}\n{'':20}{check.todo}" if check.todo else first
 
 
 def everything(log: str | None) -> Iterator[Check]:
     """Every check in turn; a configuration that cannot be read ends none of the others."""
+    from streams.interfaces.cli.dead_letters import option
     from streams.interfaces.cli.doctor import setup
+    from streams.interfaces.cli.doctor.log import checks
 
     yield from setup.checks()
     try:
-        yield from _of_log(log)
+        with closing(open_log(log)) as opened:
+            yield from checks(opened, log_url(log), option(log))
     except CliError as error:
-        yield fail("log", error.detail, error.hint, error.exit)
-
-
-def _of_log(log: str | None) -> Iterator[Check]:
-    from streams.interfaces.cli.dead_letters import option
-    from streams.interfaces.cli.doctor.log import checks
-
-    url = log_url(log)
-    try:
-        opened = open_log(log)
-    except CliError as error:
-        if error.error != "log.missing" or log is not None:
-            raise
-        yield ok("log", f"none yet; metalogue produce makes {url}")
-        return
-    try:
-        yield from checks(opened, url, option(log))
-    finally:
-        opened.close()
+        # Who has just installed it has no log; one that was named and is not there is a fault.
+        if error.error == "log.missing" and log is None:
+            yield ok("log", f"none yet; metalogue produce makes {log_url(log)}")
+        else:
+            yield fail("log", error.detail, error.hint, error.exit)

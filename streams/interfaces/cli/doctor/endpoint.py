@@ -97,6 +97,7 @@ class Tried:
     def line(self) -> str:
         """For people: how it was read, and what came of it."""
         state = {"read": "ok", "asked again": "warn", "not read": "fail"}[self.read.how]
+        # A role may have prompts for several occasions: which one was tried stands behind its name.
         name = self.specimen.role
         if self.specimen.template != name:
             name += f" ({self.specimen.template})"
@@ -119,29 +120,27 @@ TOLD = frozenset(
 
 def attempt(models: Models, policies: Sequence[str], *, ask: bool, json: bool) -> int:
     """Say what a try of these backbones would take and, with ``ask``, make it; the exit code."""
+    # Who tries an endpoint wants to see it refuse: a patient world would wait for it to recover.
     world = world_of(models, patient=False)
-    chosen = list(_chosen(policies))
+    wanted = {role for name in policies for role in policy_of(name).roles}
+    chosen = [each for each in specimens() if not policies or each.role in wanted]
     if not chosen:
         raise usage(f"no role of {', '.join(policies)} is known here", field="--for")
     expected = expectation(world, chosen)
     if not json:
         say(f"{world.description}: {expected.told()}" if ask else "nothing is asked without --try")
     try:
-        tried = asyncio.run(world.during(_all(world, chosen if ask else [])))
+        tried = asyncio.run(world.during(_exchanges(world, chosen if ask else [])))
     except BackboneError as error:
         raise as_cli(error) from error
     _tell(world, expected, tried, json=json)
     return FAILED if any(each.read.how == "not read" for each in tried) else OK
 
 
-def _chosen(policies: Sequence[str]) -> Iterable[Specimen]:
-    """Those of the policies' roles; of every role where none is named."""
-    wanted = {role for name in policies for role in policy_of(name).roles}
-    return (each for each in specimens() if not policies or each.role in wanted)
-
-
 def expectation(world: World, chosen: Iterable[Specimen]) -> Expected:
     """What the calls take at most, and the first ones as a rule."""
+    # The bound must hold: every reply at its cap, and every role asked twice. A second prompt holds the
+    # first one and the reply that could not be read, hence twice the prompt and the cap once.
     prompts = replies = calls = 0
     cost: float | None = 0.0
     unpriced: list[str] = []
@@ -168,7 +167,7 @@ def _sampling(question: Complete) -> Sampling:
     return capped(question.sampling, question.sampling.max_tokens or CAP)
 
 
-async def _all(world: World, chosen: Sequence[Specimen]) -> list[Tried]:
+async def _exchanges(world: World, chosen: Sequence[Specimen]) -> list[Tried]:
     """The first alone, so that a wrong key or a refused parameter is met once; the others beside each other."""
     tried = [Tried(each, _backbone(world, each.role)) for each in chosen]
     for each in tried[:1]:
@@ -186,25 +185,21 @@ async def _exchange(world: World, tried: Tried) -> None:
             asked = steps.send(said)
             said = None
             if isinstance(asked, Complete):
-                said = await _reply(world, tried, asked)
+                at = str(len(tried.replies))
+                seed = call_seed(0, f"{tried.specimen.template}.{at}")
+                sampling, template = _sampling(asked), asked.template
+                form = template.reply.asked(dict(asked.variables))
+                request = ModelRequest(asked.messages(), sampling, seed, 0, template.schema, form)
+                tried.asked |= {name for name in PARAMETERS if getattr(sampling, name)} | {"seed"}
+                heard = await world.caller.call(tried.backbone, request, EPISODE)
+                event = completed(asked.fingerprint(), heard)
+                tried.replies.append(event)
+                # The reader gets what it gets in an episode; there is a memory to pass, but nothing in it.
+                said = reply_to(asked, event, at, Memory(EPISODE, 0))
             elif isinstance(asked, ReplyReparsed):
                 tried.reasons.append(asked.reason)
     except StopIteration as end:
         tried.read = end.value
-
-
-async def _reply(world: World, tried: Tried, question: Complete) -> Any:
-    sampling = _sampling(question)
-    at = str(len(tried.replies))
-    seed = call_seed(0, f"{tried.specimen.template}.{at}")
-    template = question.template
-    reply = template.reply.asked(dict(question.variables))
-    request = ModelRequest(question.messages(), sampling, seed, 0, template.schema, reply)
-    tried.asked |= {name for name in PARAMETERS if getattr(sampling, name)} | {"seed"}
-    heard = await world.caller.call(tried.backbone, request, EPISODE)
-    event = completed(question.fingerprint(), heard)
-    tried.replies.append(event)
-    return reply_to(question, event, at, Memory(EPISODE, 0))
 
 
 def _tell(world: World, expected: Expected, tried: Sequence[Tried], *, json: bool) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from shlex import quote
 
-from schemas.events.base import Event
 from schemas.events.episode import ProblemAdmitted
 from schemas.events.learning import Reflected, SeriesOpened
 from streams.engine.learner import Learner
@@ -41,19 +40,17 @@ def waiting(log: SqliteLog) -> dict[str, str]:
 
 def lost(log: SqliteLog) -> dict[str, str]:
     """Scopes by name, and why a worker that starts here could do nothing for them."""
+    from streams.interfaces.cli.config import load
+
+    # A worker's own learner is asked, since whoever judged by other rules would contradict it one day.
+    # One event of each scope is enough: all of its episodes have the same policy and settings.
     learner = Learner(find)
     for event in scopes.first_of_each(log):  # what cannot be read is what `verify` tells of
         with suppress(NoPolicy):
-            _meet(learner, event)
+            if isinstance(event, ProblemAdmitted):
+                problem = event.problem
+                policy = problem.policy or load().policy
+                learner.scope(event.scope, policy, problem.profile, problem.settings)
+            elif isinstance(event, (Reflected, SeriesOpened)):
+                learner.meet(event.scope, event)
     return {scope: each.why for scope, each in learner.lost.items()}
-
-
-def _meet(learner: Learner, event: Event) -> None:
-    if isinstance(event, ProblemAdmitted):
-        from streams.interfaces.cli.config import load
-
-        problem = event.problem
-        policy = problem.policy or load().policy
-        learner.scope(event.scope, policy, problem.profile, problem.settings)
-    elif isinstance(event, (Reflected, SeriesOpened)):
-        learner.meet(event.scope, event)

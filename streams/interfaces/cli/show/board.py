@@ -21,7 +21,9 @@ def board(figures: Figures, running: int, elapsed: float, width: int) -> Page:
         last = batches[-1]
         said = f"{last.right}/{last.graded} right" if last.graded else f"{last.members} members"
         learned = f"batch {last.number}: {said}, {plural(last.lessons, 'lesson')}"
-        for line in joined((_learned(figures), learned), page.width - 9):
+        rules = sum(figures.rules.values())
+        so_far = f"{plural(figures.lessons, 'lesson')}, {plural(rules, 'rule')}"
+        for line in joined((so_far, learned), page.width - 9):
             page.line(("learned  ", "dim"), line)
     latest(page, figures)
     waits(page, figures)
@@ -30,6 +32,7 @@ def board(figures: Figures, running: int, elapsed: float, width: int) -> Page:
 
 def bar(page: Page, figures: Figures, elapsed: float, note: str) -> None:
     """How far it is, since when, and a note."""
+    # The bar takes what the words leave, and at least so much that it can be seen to move.
     left = f"closed {figures.closed:,}/{figures.total:,} "
     right = f" {clock(elapsed)}   {note}  failed {figures.failed}"
     room = max(page.width - len(left) - len(right), 8)
@@ -46,6 +49,7 @@ def bar(page: Page, figures: Figures, elapsed: float, note: str) -> None:
 
 def totals(page: Page, figures: Figures) -> None:
     """Calls, tokens and cost of solving, and of learning apart."""
+    # Apart, since papers count the calls of solving alone, and whoever pays counts both.
     solving, learning = figures.solving, figures.learning
     calls, tokens = f"calls {solving.calls:,}", f"tokens {kilo(solving.known_tokens)}"
     if learning.calls:
@@ -77,11 +81,6 @@ def waits(page: Page, figures: Figures) -> None:
     """Why calls wait, an endpoint each."""
     for said in figures.waits:
         page.line(("waits    ", "dim"), cut(said, page.width - 9))
-
-
-def _learned(figures: Figures) -> str:
-    rules = sum(figures.rules.values())
-    return f"{plural(figures.lessons, 'lesson')}, {plural(rules, 'rule')}"
 
 
 def plain_line(figures: Figures, running: int) -> str:
@@ -120,6 +119,7 @@ def trend(found: Sequence[BatchFigures]) -> list[str | Span]:
     if not graded:
         return [("accuracy unknown", "dim")]
     bars = spark([one.right / one.graded for one in graded])
+    # By half and not by batch: the bars of small batches jump about, and a trend is asked for.
     half = len(graded) // 2
     if not half:
         return ["accuracy ", (bars, "good")]

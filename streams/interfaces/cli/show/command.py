@@ -10,13 +10,14 @@ from schemas.asking import Diverged
 from schemas.events.traces import TraceTaken
 from schemas.settings import BadSetting
 from streams.engine.policies import NoPolicy
-from streams.interfaces.cli.errors import OK, CliError, usage
+from streams.interfaces.cli.errors import OK, usage
 from streams.interfaces.cli.finding import find_episode, runs_of
 from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.output import out, out_json
 from streams.views.sheet import EpisodeView, read
 
 if TYPE_CHECKING:
+    from streams.interfaces.cli.show.page import Page
     from streams.runtime.embedded.log import SqliteLog
 
 
@@ -28,41 +29,35 @@ def show(
         sheet = read(opened, find_episode(opened, wanted))
         taken = sheet.journal.get("taken")
         if isinstance(taken, TraceTaken):
-            return _taken(sheet, taken, log, json=json)
+            from streams.interfaces.cli.show import taken as case
+
+            # A case from elsewhere has no addresses and no tree: it is shown whole, whatever was asked.
+            if json:
+                out_json(case.case_json(sheet.episode, taken, sheet.journal))
+            else:
+                case.page_of(sheet.episode, taken, sheet.journal, log).show()
+            return OK
         if sheet.admitted is None and sheet.learned_from is None:
             raise usage(f"{sheet.episode} is no episode", field="ID", error="episode.unknown")
         if tree is not None:
-            return _tree(sheet, tree)
+            from streams.interfaces.cli.show.tree import write
+
+            write(sheet, Path(tree))
+            out(f"written {tree}")
+            return OK
         if at is not None:
-            return _moment(opened, sheet, at, json)
+            return _moment(opened, sheet, at, json=json)
         if json:
             from streams.interfaces.cli.show.plain import episode_json, history_json
 
             out_json(episode_json(sheet) | history_json(sheet))
             return OK
-        return _page(opened, sheet, log)
+        _page(opened, sheet, log).show()
+        return OK
 
 
-def _taken(sheet: EpisodeView, taken: TraceTaken, log: str | None, *, json: bool) -> int:
-    """A case from elsewhere: it has no addresses and no tree."""
-    from streams.interfaces.cli.show import taken as case
-
-    if json:
-        out_json(case.case_json(sheet.episode, taken, sheet.journal))
-    else:
-        case.page_of(sheet.episode, taken, sheet.journal, log).show()
-    return OK
-
-
-def _tree(sheet: EpisodeView, file: str) -> int:
-    from streams.interfaces.cli.show.tree import write
-
-    write(sheet, Path(file))
-    out(f"written {file}")
-    return OK
-
-
-def _page(opened: SqliteLog, sheet: EpisodeView, log: str | None) -> int:
+def _page(opened: SqliteLog, sheet: EpisodeView, log: str | None) -> Page:
+    """The screen, whose commands call the episode by the shortest name that means it."""
     from streams.interfaces.cli.show.episode import page_of
 
     name, runs = sheet.episode, list[str]()
@@ -71,11 +66,11 @@ def _page(opened: SqliteLog, sheet: EpisodeView, log: str | None) -> int:
         runs = runs_of(opened, asked.id, asked.domain)
         if runs[-1:] == [sheet.episode] and runs == runs_of(opened, asked.id):
             name = asked.id  # which means this one then, and nothing in another domain
-    page_of(sheet, log, name, len(set(runs) - {sheet.episode})).show()
-    return OK
+    return page_of(sheet, log, name, len(set(runs) - {sheet.episode}))
 
 
-def _moment(log: SqliteLog, sheet: EpisodeView, at: str, json: bool) -> int:
+def _moment(log: SqliteLog, sheet: EpisodeView, at: str, *, json: bool) -> int:
+    """One address in full; its prompt is not on the log, so its policy derives it again."""
     from streams.engine.episode import PolicyChanged
     from streams.interfaces.cli.show.moment import moment
 
@@ -86,7 +81,13 @@ def _moment(log: SqliteLog, sheet: EpisodeView, at: str, json: bool) -> int:
 
         raise told(log, error) from error
     except (PolicyChanged, NoPolicy, BadSetting) as error:
-        raise _not_here(sheet, at, error) from error
+        # The log is whole; it is this build that does not have the policy as it was.
+        raise usage(
+            f"{sheet.episode} at {at}: its prompt cannot be derived by this build: {error}",
+            field="--at",
+            error="replay.unverifiable",
+            hint="The replies are still there: the same command without --at, and --json",
+        ) from error
     if json:
         from streams.interfaces.cli.show.plain import moment_json
 
@@ -96,12 +97,3 @@ def _moment(log: SqliteLog, sheet: EpisodeView, at: str, json: bool) -> int:
 
     page_of(sheet, found).show()
     return OK
-
-
-def _not_here(sheet: EpisodeView, at: str, error: Exception) -> CliError:
-    return usage(
-        f"{sheet.episode} at {at}: its prompt cannot be derived by this build: {error}",
-        field="--at",
-        error="replay.unverifiable",
-        hint="The replies are still there: the same command without --at, and --json",
-    )

@@ -32,9 +32,10 @@ def page_of(sheet: EpisodeView, log: str | None, name: str, others: int = 0) -> 
     page = Page()
     found = rows(sheet.numbered)
     _header(page, sheet)
-    _status(page, sheet)
+    page.line(*_ending(sheet))
+    _origin(page, sheet)
     page.line()
-    _table(page, found)
+    _steps(page, found)
     draw(page, sheet)
     _after(page, sheet, others)
     _next(page, sheet, found, name, log)
@@ -45,15 +46,25 @@ def page_of(sheet: EpisodeView, log: str | None, name: str, others: int = 0) -> 
 
 
 def _header(page: Page, sheet: EpisodeView) -> None:
-    right = "  ".join(filter(None, _standing(sheet)))
-    if sheet.learned_from is not None:
-        scope = sheet.learned_from.scope
-        page.line(*spread([(f"batch {sheet.batch}", "strong"), f"  {scope}"], right, page.width))
+    """Which problem or batch it was, and at the right end by what it was worked on."""
+    closed, opened = sheet.learned_from, sheet.opened
+    if closed is not None:
+        policy = f"{closed.policy}@{closed.policy_version}"
+        right = f"{policy}  {plural(len(closed.members), 'member')}"
+        batch: list[str | Span] = [(f"batch {sheet.batch}", "strong"), f"  {closed.scope}"]
+        page.line(*spread(batch, right, page.width))
         return
     assert sheet.admitted is not None
+    right = "not opened yet"
+    if opened is not None:
+        batch_name = f"batch {sheet.batch}" if sheet.batch is not None else ""
+        priced = "" if opened.price_list is None else f"prices {one_line(opened.price_list)}"
+        policy = f"{opened.policy}@{opened.policy_version}"
+        right = "  ".join(filter(None, (policy, batch_name, one_line(opened.backbones), priced)))
     problem = sheet.admitted.problem
     named: list[str | Span] = [(clean(problem.id), "strong"), f"  {problem.domain}"]
     quoted = f'"{one_line(problem.problem)}"'
+    # A short problem stands on the line of its name; a long one gets lines of its own beneath.
     room = page.width - cells(problem.id) - len(problem.domain) - 6 - cells(right)
     if cells(quoted) <= room:
         page.line(*spread([*named, "  ", quoted], right, page.width))
@@ -68,47 +79,10 @@ def _header(page: Page, sheet: EpisodeView) -> None:
         page.line(("  … the whole text: --json", "dim"))
 
 
-def _standing(sheet: EpisodeView) -> list[str]:
-    closed, opened = sheet.learned_from, sheet.opened
-    if closed is not None:
-        return [f"{closed.policy}@{closed.policy_version}", plural(len(closed.members), "member")]
-    if opened is None:
-        return ["not opened yet"]
-    batch = f"batch {sheet.batch}" if sheet.batch is not None else ""
-    priced = "" if opened.price_list is None else f"prices {one_line(opened.price_list)}"
-    return [f"{opened.policy}@{opened.policy_version}", batch, one_line(opened.backbones), priced]
-
-
-def _status(page: Page, sheet: EpisodeView) -> None:
-    page.line(*_ending(sheet))
-    opened = sheet.opened
-    if (gone := sheet.forgotten) is not None:
-        by = "" if gone.by is None else f" by {one_line(gone.by)}"
-        why = "" if gone.reason is None else f": {one_line(gone.reason)}"
-        page.line((f"forgotten{by}{why}; no later memory rests on it", "warn"))
-    if opened is not None and opened.parent is not None:
-        made = f"a {opened.purpose} of {opened.parent}"
-        page.line(made if opened.at is None else f"{made}, its own from {opened.at} on")
-    limit = sheet.opened.limits.calls if sheet.opened is not None else None
-    parts = spent(sheet.usage, limit)
-    if sheet.opened is not None:
-        parts.append(f"memory {sheet.opened.memory_version}")
-    elif sheet.learned_from is not None:
-        parts.append(f"memory {sheet.learned_from.previous} → {sheet.batch}")
-    if sheet.closed is not None and not sheet.learning:
-        parts.append(f"ended by {one_line(sheet.closed.ended_by)}")
-    if sheet.resumed:
-        parts.append(
-            f"resumed {TIMES[sheet.resumed] if sheet.resumed < 3 else f'{sheet.resumed} times'}"
-        )
-    for line in joined(parts, page.width):
-        page.line(line)
-    if (unread := judged(sheet.judged)) and not sheet.learning:
-        page.line((unread, "warn"))
-
-
 def _ending(sheet: EpisodeView) -> list[str | Span]:
+    """How it ended or why it has not, what it answered, and how sure that is."""
     closed, parked = sheet.closed, sheet.parked
+    # What keeps an episode from going on comes first: it may have an answer from before it was parked.
     if parked is not None:
         return [("parked", "alarm"), f"   {one_line(parked.reason)}"]
     if (out := sheet.cancelled) is not None:
@@ -123,65 +97,76 @@ def _ending(sheet: EpisodeView) -> list[str | Span]:
     if sheet.learning:
         return [(closed.status if closed.status != "answered" else "learned", "strong")]
     tone = {"answered": "strong", "failed": "bad"}.get(closed.status, "warn")
-    said: list[str | Span] = [(closed.status, tone), " ", _answer(closed.answer), "   "]
-    return [*said, outcome(sheet.known, closed.answer is not None), f"   {_confidence(sheet)}"]
+    said = "no answer" if closed.answer is None else cut(one_line(closed.answer), ANSWER_CELLS)
+    graded = outcome(sheet.known, closed.answer is not None)
+    certain = sure(closed.confidence, closed.confidence_source, closed.calibrated)
+    return [(closed.status, tone), " ", said, "   ", graded, f"   {certain}"]
 
 
-def _answer(answer: str | None) -> str:
-    return "no answer" if answer is None else cut(one_line(answer), ANSWER_CELLS)
-
-
-def _confidence(sheet: EpisodeView) -> str:
-    closed = sheet.closed
-    if closed is None:
-        return "confidence unknown"
-    return sure(closed.confidence, closed.confidence_source, closed.calibrated)
+def _origin(page: Page, sheet: EpisodeView) -> None:
+    """What was done with it since, of what it is a branch, and what it cost."""
+    opened = sheet.opened
+    if (gone := sheet.forgotten) is not None:
+        by = "" if gone.by is None else f" by {one_line(gone.by)}"
+        why = "" if gone.reason is None else f": {one_line(gone.reason)}"
+        page.line((f"forgotten{by}{why}; no later memory rests on it", "warn"))
+    if opened is not None and opened.parent is not None:
+        made = f"a {opened.purpose} of {opened.parent}"
+        page.line(made if opened.at is None else f"{made}, its own from {opened.at} on")
+    parts = spent(sheet.usage, None if opened is None else opened.limits.calls)
+    if opened is not None:
+        parts.append(f"memory {opened.memory_version}")
+    elif sheet.learned_from is not None:
+        parts.append(f"memory {sheet.learned_from.previous} → {sheet.batch}")
+    if sheet.closed is not None and not sheet.learning:
+        parts.append(f"ended by {one_line(sheet.closed.ended_by)}")
+    if sheet.resumed:
+        times = TIMES[sheet.resumed] if sheet.resumed < 3 else f"{sheet.resumed} times"
+        parts.append(f"resumed {times}")
+    for line in joined(parts, page.width):
+        page.line(line)
+    # That replies could not be read is no fault of an episode, but it explains many an odd answer.
+    if (unread := judged(sheet.judged)) and not sheet.learning:
+        page.line((unread, "warn"))
 
 
 # ── The steps ────────────────────────────────────────────────────────────────────────────────
 
 
-def _table(page: Page, found: list[Row]) -> None:
+def _steps(page: Page, found: list[Row]) -> None:
+    """A line for each step; what was answered gets the width that addresses and names leave."""
     at = max([3, *(len(row.at) for row in found)])
     who = min(max([10, *(len(row.asked) for row in found)]), 14)
     room = page.width - at - who - 2 - 19
-    page.line(
-        (
-            f"{'at':>{at}}  {pad('asked', who)} {pad('answered', room)}{'in':>6}{'out':>6}{'s':>6}",
-            "dim",
-        )
-    )
+    head = f"{'at':>{at}}  {pad('asked', who)} {pad('answered', room)}{'in':>6}{'out':>6}{'s':>6}"
+    page.line((head, "dim"))
     tries, last = grouped(found), None
     for row in found:
         if tries and row.round is not None and row.round != last:
             last = row.round
             page.rule(f"try {row.round + 1}")
-        numbers = _numbers(row)
-        tried = f" ×{row.attempts}" if row.attempts > 1 else ""
-        said = pad(row.answered, room - len(tried)) + tried
-        said = said if numbers.strip() else cut(row.answered, room + 18)
         page.line(
-            (f"{row.at:>{at}}", "dim"),
-            f"  {pad(row.asked, who)} ",
-            (said, row.tone),
-            (numbers, "dim"),
+            (f"{row.at:>{at}}", "dim"), f"  {pad(row.asked, who)} ", *_answered_cells(row, room)
         )
 
 
-def _numbers(row: Row) -> str:
+def _answered_cells(row: Row, room: int) -> tuple[Span, Span]:
+    """What was answered, and tokens and seconds where a model was called."""
     if not row.called:
-        return ""
-    inside, outside = (
-        "–" if n is None else f"{n:,}" for n in (row.prompt_tokens, row.completion_tokens)
-    )
+        # Without numbers behind it, what was said may run on to the edge.
+        return (cut(row.answered, room + 18), row.tone), ("", "dim")
+    tokens = ("–" if n is None else f"{n:,}" for n in (row.prompt_tokens, row.completion_tokens))
     took = "–" if row.seconds is None else f"{row.seconds:.1f}"
-    return f"{inside:>6}{outside:>6}{took:>6}"
+    numbers = "".join(f"{each:>6}" for each in (*tokens, took))
+    tried = f" ×{row.attempts}" if row.attempts > 1 else ""
+    return (pad(row.answered, room - len(tried)) + tried, row.tone), (numbers, "dim")
 
 
 # ── What followed, and what to do next ───────────────────────────────────────────────────────
 
 
 def _after(page: Page, sheet: EpisodeView, others: int) -> None:
+    """What was learned from it, and what else was made of the same problem."""
     graded = sheet.summary.get("grade")
     words = [f"grade {graded}"] if isinstance(graded, str) and graded else []
     if sheet.taught:
@@ -199,9 +184,12 @@ def _after(page: Page, sheet: EpisodeView, others: int) -> None:
 
 
 def _next(page: Page, sheet: EpisodeView, found: list[Row], name: str, log: str | None) -> None:
+    """Commands to paste: a step in full, another way from there, a lesson, its batch."""
     called = [row for row in found if row.called]
     if not called:
         return
+    # The step in the middle shows best what the commands do: there is something before it that a fork
+    # keeps, and something after it that the fork does anew.
     step = called[len(called) // 2].at
     one = command("show", name, "--at", step, log=log)
     hint(page, "step", one, "the prompt, in full", column=8)

@@ -54,6 +54,8 @@ def graph(
 
 def inspect(found: Drawn, memory: Memory, problem: str, *, json: bool) -> int:
     """What a problem activates, layer by layer, by the default embedder."""
+    # Only this embedder needs no model and no key; cases of another one are refused below, since
+    # cosines between vectors of two embedders mean nothing.
     vector = asyncio.run(HashedEmbedder().embed((problem,)))[0]
     try:
         active = activated_by(memory, problem, as_kept(vector), ACTIVE)
@@ -100,8 +102,17 @@ def draw(page: Page, found: Drawn) -> None:
     )
     page.line((found.scope, "strong"), f"   {sizes}")
     page.rule("principles")
-    for name in found.principles:
-        _principle(page, found, name)
+    for name, held in found.principles.items():
+        word = f"{strength(held['score'])} {held['score']:g}"
+        lines = wrap(one_line(found.texts.get(name, held["summary"])), page.width - 8)
+        page.line((f"{name:>6}  ", "strong"), lines[0])
+        for line in lines[1:]:
+            page.line("        ", line)
+        weights = [f"{edge.weight:.3f} {edge.source}" for edge in found.into(name)]
+        page.line("        ", (f"strength {word}; {plural(len(weights), 'path')}", "dim"))
+        # The edges come heaviest first: the few that carry a principle are enough on a screen.
+        for line in weights[:3]:
+            page.line("        ", (cut(line, page.width - 8), "dim"))
     page.rule("paths")
     for path in found.paths[:SHOWN]:
         right, wrong = found.runs(path)
@@ -112,16 +123,3 @@ def draw(page: Page, found: Drawn) -> None:
     more = max(len(found.cases), len(found.paths)) > SHOWN
     if more:
         page.line((f"the first {SHOWN} of each; all of them: --file graph.html", "dim"))
-
-
-def _principle(page: Page, found: Drawn, name: str) -> None:
-    held = found.principles[name]
-    word = f"{strength(held['score'])} {held['score']:g}"
-    lines = wrap(one_line(found.texts.get(name, held["summary"])), page.width - 8)
-    page.line((f"{name:>6}  ", "strong"), lines[0])
-    for line in lines[1:]:
-        page.line("        ", line)
-    weights = [f"{edge.weight:.3f} {edge.source}" for edge in found.into(name)]
-    page.line("        ", (f"strength {word}; {plural(len(weights), 'path')}", "dim"))
-    for line in weights[:3]:
-        page.line("        ", (cut(line, page.width - 8), "dim"))

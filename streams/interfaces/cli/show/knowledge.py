@@ -25,7 +25,7 @@ def knowledge(log: str | None, *, scope: str | None, at: int | None, json: bool)
         return OK
     page = Page()
     for shelf in shelves:
-        _rules(page, library, shelf, shelf.version(at))
+        _scope(page, library, shelf, shelf.version(at))
     if not shelves:
         page.line("nothing learned yet")
     rule = next((r for shelf in shelves for r in rules_of(shelf.version(at))), None)
@@ -41,13 +41,29 @@ def rules_of(memory: Memory) -> list[MemoryItem]:
     return [item for item in memory.items if item.kind == "rule"]
 
 
-def _rules(page: Page, library: Library, shelf: ScopeHistory, memory: Memory) -> None:
-    rules = rules_of(memory)
+def _scope(page: Page, library: Library, shelf: ScopeHistory, memory: Memory) -> None:
+    """The rules of a scope role by role, those that are retired, and its calibrators."""
+    rules, version = rules_of(memory), memory.number
     page.line((shelf.scope, "strong"), f"   {plural(len(rules), 'rule')}, version {memory.name}")
     for role in dict.fromkeys(rule.role for rule in rules):
         page.rule(role)
         for rule in memory.of(role, "rule"):
-            _rule(page, library, shelf, rule, memory)
+            lines = wrap(one_line(rule.text), page.width - 6)
+            page.line((f"{rule.id:>4}  ", "strong"), lines[0])
+            for line in lines[1:]:
+                page.line("      ", line)
+            uses = shelf.uses_of(rule)
+            used = "not used yet"
+            if uses:
+                used = f"in {plural(len(uses), 'episode')}, {library.right_of(uses)}"
+            read = plural(len(shelf.backing(rule, version)), "lesson")
+            since = f"since version {shelf.since(rule, version)}, from {read}; {used}"
+            page.line("      ", (since, "dim"))
+            # That right episodes had a rule says little of it: what was tried without it says more.
+            tried = trial_line(memory, rule)
+            effects = [effect.line for effect in library.effects(shelf, rule)]
+            for line in effects if tried is None else [tried, *effects]:
+                page.wrapped(line, indent=6)
     retired = [item for _, item in memory.aside if item.kind == "rule"]
     if retired:
         page.line(("retired  ", "dim"), " ".join(item.id for item in retired))
@@ -57,26 +73,6 @@ def _rules(page: Page, library: Library, shelf: ScopeHistory, memory: Memory) ->
             page.wrapped(f"{item.id} {said}", indent=6)
     for line in calibrators_of(memory):
         page.line(("calibrator  ", "dim"), line)
-
-
-def _rule(
-    page: Page, library: Library, shelf: ScopeHistory, rule: MemoryItem, memory: Memory
-) -> None:
-    version = memory.number
-    lines = wrap(one_line(rule.text), page.width - 6)
-    page.line((f"{rule.id:>4}  ", "strong"), lines[0])
-    for line in lines[1:]:
-        page.line("      ", line)
-    uses = shelf.uses_of(rule)
-    seen = plural(len(uses), "episode")
-    used = f"in {seen}, {library.right_of(uses)}" if uses else "not used yet"
-    read = plural(len(shelf.backing(rule, version)), "lesson")
-    page.line("      ", (f"since version {shelf.since(rule, version)}, from {read}; {used}", "dim"))
-    said = trial_line(memory, rule)
-    if said is not None:
-        page.wrapped(said, indent=6)
-    for effect in library.effects(shelf, rule):
-        page.wrapped(effect.line, indent=6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +88,12 @@ class Fitted:
 
 
 STATED = (0.5, 0.7, 0.9)
+"""A calibrator is a curve: what it makes of a few confidences shows whether it lowers or raises them."""
 
 
 def fitted(memory: Memory) -> list[Fitted]:
     """The calibrators that a memory version pins; null until fitted."""
+    # A label that nobody could give counts for no side, and is left out as it is in fitting.
     known = [] if memory.labels is None else [x for x in memory.labels if x.right is not None]
     found: list[Fitted] = []
     for key in sorted({label.key for label in known}):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from handlers.learning.retire import alike
 from schemas.identity import learning_id
 from schemas.memory import Memory, MemoryItem
 from schemas.settings import meant
-from streams.interfaces.cli.errors import OK, CliError, sentence, usage
+from streams.interfaces.cli.errors import OK, sentence, usage
 from streams.interfaces.cli.finding import one_of
 from streams.interfaces.cli.output import out_json
 from streams.interfaces.cli.show.arms import arm_of, arms_in, as_json, list_arms, single_arm
@@ -54,8 +53,9 @@ def listed(
     return OK
 
 
-def _check_role(shelves: Sequence[ScopeHistory], role: str | None) -> None:
+def _check_role(shelves: list[ScopeHistory], role: str | None) -> None:
     """Raises a usage error where no lesson was ever learned for a role that is wanted."""
+    # A role without a lesson now is an empty list; one that never had any is a slip of the pen.
     ever = {event.role for shelf in shelves for _, event in shelf.lessons.values()}
     if role is not None and ever and role not in ever:
         raise usage(f"no lessons for {role!r}", field="--role", hint=sentence(meant(role, ever)))
@@ -82,6 +82,7 @@ def _list(
     for item in live:
         uses = shelf.uses_of(item)
         found = library.outcomes(uses)
+        # Uses that nobody graded are no wrong ones: of how many it is right stands beside it then.
         right, graded = found.get("right", 0), len(uses) - found.get("unknown", 0)
         said = count(right) if graded == len(uses) else f"{right}/{graded}"
         page.line(
@@ -131,12 +132,24 @@ def single(log: str | None, wanted: str, *, scope: str | None, json: bool) -> in
         else:
             single_arm(shelf, arm).show()
         return OK
-    found = _versions_of(shelf, wanted)
-    if not found and wanted in shelf.lessons:
-        raise _gone(shelf, wanted)
-    if not found:
+    held = [
+        (number, item)
+        for number, memory in sorted(shelf.memory.versions.items())
+        for item in memory.whole()
+        if item.id == wanted
+    ]
+    if not held and wanted in shelf.lessons:
+        # Of a lesson that no version holds any more the text is not shown, though the log has it:
+        # somebody may have asked that it be forgotten.
+        subject = shelf.lessons[wanted][1].subject
+        forgot = subject in shelf.memory.forgetting.subjects.values()
+        why = f"withdrawn, since {subject} was forgotten" if forgot else "in no memory version"
+        raise usage(f"{wanted}: {why}", field="ID", error="lesson.withdrawn")
+    if not held:
         raise shelf.no_such(wanted, log)
-    item = found[-1][1]
+    # A rule keeps its id when it is rewritten: shown is its newest text, and where that stands.
+    item = held[-1][1]
+    found = [number for number, other in held if other.text == item.text]
     if json:
         episodes = [
             {
@@ -147,35 +160,17 @@ def single(log: str | None, wanted: str, *, scope: str | None, json: bool) -> in
             }
             for use in shelf.uses_of(item)
         ]
-        versions = {"live_from": found[0][0], "live_to": found[-1][0]}
+        versions = {"live_from": found[0], "live_to": found[-1]}
         out_json(_as_json(library, shelf, item) | versions | {"uses": episodes})
         return OK
-    _single(library, shelf, item, found[0][0], found[-1][0], log).show()
+    _single(library, shelf, item, found[0], found[-1], log).show()
     return OK
-
-
-def _gone(shelf: ScopeHistory, wanted: str) -> CliError:
-    """Of a lesson that no version holds any more, its text is not shown."""
-    subject = shelf.lessons[wanted][1].subject
-    forgot = subject in shelf.memory.forgetting.subjects.values()
-    why = f"withdrawn, since {subject} was forgotten" if forgot else "in no memory version"
-    return usage(f"{wanted}: {why}", field="ID", error="lesson.withdrawn")
-
-
-def _versions_of(shelf: ScopeHistory, wanted: str) -> list[tuple[int, MemoryItem]]:
-    """The versions in which the newest text of an item stands."""
-    held = [
-        (number, item)
-        for number, memory in sorted(shelf.memory.versions.items())
-        for item in memory.whole()
-        if item.id == wanted
-    ]
-    return [(number, item) for number, item in held if item.text == held[-1][1].text]
 
 
 def _single(
     library: Library, shelf: ScopeHistory, item: MemoryItem, first: int, last: int, log: str | None
 ) -> Page:
+    """The screen: what it says, where it came from, who used it, what it was found to be worth."""
     page = Page()
     kind = item.kind if item.polarity is None else f"{item.kind}, {item.polarity.upper()}"
     newest = shelf.memory.latest.number
@@ -200,6 +195,7 @@ def _single(
     for line in worth:
         page.wrapped(line)
     if not worth:
+        # Right answers stand beside a lesson whether or not it helped, so no use of it is evidence.
         page.line(("effect  ", "dim"), "not measured: that it was shown says nothing of its worth")
     again = alike(shelf.memory.latest.standing, item.mark)
     if again:
@@ -215,6 +211,7 @@ def _single(
 
 
 def _uses(page: Page, library: Library, uses: list[Use]) -> None:
+    """In which episodes it was, and what became of them."""
     if not uses:
         page.line(("used  ", "dim"), "in no episode yet")
         return

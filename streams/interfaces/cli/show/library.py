@@ -1,4 +1,9 @@
-"""A library of what every scope has learned and what became of it, from one pass over `learning`."""
+"""A library of what every scope has learned and what became of it, from one pass over `learning`.
+
+It reads the log with the learner that workers have, so that a memory looks here as episodes saw it. The
+command line reads it once; the dashboard lets it follow a log that grows. It shows policies that are not
+here as well: a fold needs no policy, and whoever has lost one most wants to see what was learned.
+"""
 
 from __future__ import annotations
 
@@ -84,13 +89,12 @@ class ScopeHistory:
     def since(self, rule: MemoryItem, upto: int) -> int:
         """The version from which on a rule's text has stood without a break."""
         number = upto
-        while number > 0 and self._stands(rule, number - 1):
+        # By text and role, and not by id: consolidation writes all rules of a role anew, and numbers them.
+        while number > 0 and (before := self.memory.versions.get(number - 1)) is not None:
+            if all(other.text != rule.text for other in before.of(rule.role, "rule")):
+                break
             number -= 1
         return number
-
-    def _stands(self, rule: MemoryItem, number: int) -> bool:
-        memory = self.memory.versions.get(number)
-        return memory is not None and any(i.text == rule.text for i in memory.of(rule.role, "rule"))
 
     def backing(self, rule: MemoryItem, upto: int) -> tuple[str, ...]:
         """The lessons that were read when a rule was first written."""
@@ -103,15 +107,16 @@ class ScopeHistory:
 
     def uses_of(self, item: MemoryItem) -> list[Use]:
         """Episodes that had this very text in their prompts."""
-        return [use for use in self.uses.get(item.id, ()) if self._had(use, item)]
-
-    def _had(self, use: Use, item: MemoryItem) -> bool:
-        if use.version not in self.memory.versions:
-            return False
-        memory = self.memory.versions.pinned(use.version, use.revision)
-        return any(
-            other.id == item.id and other.text_digest == item.text_digest for other in memory.items
-        )
+        versions, key = self.memory.versions, (item.id, item.text_digest)
+        # An id alone names no text: a rule is rewritten, and a version may be closed again after
+        # something was forgotten. What an episode had is what the revision that it pinned says.
+        found: list[Use] = []
+        for use in self.uses.get(item.id, ()):
+            if use.version in versions:
+                pinned = versions.pinned(use.version, use.revision)
+                if any((other.id, other.text_digest) == key for other in pinned.items):
+                    found.append(use)
+        return found
 
 
 def has_learned(shelf: ScopeHistory) -> bool:
@@ -158,6 +163,7 @@ class Library:
         if self.read_to == end:
             return
         for record in log.records("learning", after=self.read_to):
+            # A record out of place, such as another build's, teaches no worker, so it must not show here.
             if self.learner.feed(record.episode, record.address, record.event):
                 self._feed(record.episode, record.event)
         self.measured, self.read_to = measured_on(log), end
@@ -167,6 +173,7 @@ class Library:
         return most_probed(self.measured.get((shelf.scope, name_of(item)), {}))
 
     def _feed(self, episode: str, event: Event) -> None:
+        """Put what an event says on its scope's shelf."""
         match event:
             case Reflected():
                 shelf = self._shelf(event.scope)
@@ -175,18 +182,15 @@ class Library:
                 use = Use(episode, event.memory_version, event.memory_revision)
                 for item in event.items:
                     shelf.uses.setdefault(item, []).append(use)
-            case LessonDistilled() | KnowledgeConsolidated():
-                self._learned(self._shelf(scope_of(episode)), number_of(episode), event)
+            case LessonDistilled():
+                lesson = (number_of(episode), event)
+                self._shelf(scope_of(episode)).lessons.setdefault(event.id, lesson)
+            case KnowledgeConsolidated():
+                # What a revision says stands for what it was.
+                made = self._shelf(scope_of(episode)).made
+                made[number_of(episode), event.role] = event
             case _:
                 pass
-
-    def _learned(
-        self, shelf: ScopeHistory, batch: int, event: LessonDistilled | KnowledgeConsolidated
-    ) -> None:
-        if isinstance(event, LessonDistilled):
-            shelf.lessons.setdefault(event.id, (batch, event))
-        else:
-            shelf.made[batch, event.role] = event  # what a revision says stands for what it was
 
     def _shelf(self, scope: str) -> ScopeHistory:
         known = self.shelves.get(scope)

@@ -1,6 +1,9 @@
 """One address of an episode: its prompt derived again, its reply in full, what was made of it.
 
-Nothing is asked: the policy runs over its record in a closed world, and its question is noted.
+Nothing is asked: the policy runs over its record in a closed world, and its question is noted. The log
+holds no prompts, only their fingerprints, so this is the way to read one. It rests on the memory that the
+episode pinned, which is folded from the log up to there, and for a learning episode up to its own version:
+what that episode found must not stand in its own prompts.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from handlers.limits import Ledger
 from schemas.asking import Ask, Exhausted, OutOfLimit, Steps
 from schemas.events.base import Event
-from schemas.events.learning import BatchClosed, MemoryVersioned
+from schemas.events.learning import MemoryVersioned
 from schemas.identity import is_numbered
 from schemas.memory import Memory
 from streams.core.drive import Run, drive, replayed
@@ -48,67 +51,51 @@ def moment(
 
     ``memories`` are the versions of the episode's scope, where the caller has folded them already.
     """
-    answer = sheet.journal.get(at)
-    if answer is None and not is_numbered(at):
-        raise usage(
-            f"no record at {at}", field="--at", error="address.unknown", hint=_choices(sheet)
-        )
+    answer, memory, spy = sheet.journal.get(at), None, Questions(at)
+    # Only numbered addresses are the policy's; the others hold what was recorded about the episode.
+    if is_numbered(at):
+        memory = _replay(log, sheet, spy, memories)
+    # An address without a record may still have a question: the one whose reply is awaited.
+    if answer is None and at not in spy.found:
+        numbered = [at for at, _ in sheet.numbered]
+        hint = "The policy has recorded nothing yet"
+        if numbered:
+            hint = f"There are {numbered[0]} to {numbered[-1]}: metalogue show {sheet.episode}"
+        raise usage(f"no record at {at}", field="--at", error="address.unknown", hint=hint)
     row = next(
         (row for row in rows(sheet.numbered) if at in (row.at, *(a for a, _ in row.said))), None
     )
-    if not is_numbered(at):
-        return StepView(at, None, answer, row, None)
-    spy = Questions(at)
-    memory = _replay(log, sheet, spy, memories)
-    if answer is None and at not in spy.found:
-        raise usage(
-            f"no record at {at}", field="--at", error="address.unknown", hint=_choices(sheet)
-        )
     return StepView(at, spy.found.get(at), answer, row, memory)
-
-
-def _choices(sheet: EpisodeView) -> str:
-    addresses = [at for at, _ in sheet.numbered]
-    if not addresses:
-        return "The policy has recorded nothing yet"
-    return f"There are {addresses[0]} to {addresses[-1]}: metalogue show {sheet.episode}"
 
 
 def _replay(
     log: SqliteLog, sheet: EpisodeView, spy: Questions, memories: Mapping[int, Memory] | None
 ) -> Memory | None:
-    if sheet.learned_from is not None:
-        return _learning(log, sheet, sheet.learned_from, spy)
+    """Run the policy over the record; the memory that it worked with."""
+    if (closed := sheet.learned_from) is not None:
+        learner = _learner(log, sheet.episode)
+        scope = learner.known(closed.scope)
+        memory = scope.memory.versions[closed.previous]
+        journal = {at: event for at, event in sheet.journal.items() if is_numbered(at)}
+        run = Run(sheet.episode, journal, closed.seed, memory, "learning")
+        _drive(learner.steps(scope, closed), run, Ledger.of(closed.limits), spy)
+        return memory
     if sheet.admitted is None or sheet.opened is None:
         return None
     if memories is None:
         memories = _learner(log, None).memory(sheet.admitted.scope).versions
     memories = memories or {0: Memory(sheet.admitted.scope, 0)}
     if sheet.opened.within is not None:
-        return _of_set(log, sheet.opened.within, memories, spy)
+        # Episodes of a set share their calls: alone, none of them asks what it asked.
+        together, _ = recorded_set(log, sheet.opened.within, find, lambda scope: memories)
+        _drive(together.steps(), together.run(None, None), together.ledger(), spy)
+        return together.first.memory
     policy = find_recorded(find, sheet.opened.policy, sheet.opened.policy_version)
     work = prepare(sheet.episode, sheet.admitted, sheet.journal, policy, memories, "")
     steps = policy.solve(work.task, work.settings)
     ledger = Ledger.of(sheet.opened.limits, sheet.opened.prices)
     _drive(steps, work.run(None, None), ledger, spy)
     return work.memory
-
-
-def _of_set(log: SqliteLog, episode: str, memories: Mapping[int, Memory], spy: Questions) -> Memory:
-    """The set that an episode was worked on in, replayed as a whole."""
-    work, _ = recorded_set(log, episode, find, lambda scope: memories)
-    _drive(work.steps(), work.run(None, None), work.ledger(), spy)
-    return work.first.memory
-
-
-def _learning(log: SqliteLog, sheet: EpisodeView, closed: BatchClosed, spy: Questions) -> Memory:
-    learner = _learner(log, sheet.episode)
-    scope = learner.known(closed.scope)
-    memory = scope.memory.versions[closed.previous]
-    journal = {at: event for at, event in sheet.journal.items() if is_numbered(at)}
-    run = Run(sheet.episode, journal, closed.seed, memory, "learning")
-    _drive(learner.steps(scope, closed), run, Ledger.of(closed.limits), spy)
-    return memory
 
 
 def _learner(log: SqliteLog, upto: str | None) -> Learner:
@@ -122,10 +109,12 @@ def _learner(log: SqliteLog, upto: str | None) -> Learner:
 
 
 def _drive(steps: Steps[Any], run: Run, ledger: Ledger, spy: Questions) -> None:
+    """Run until the record or the limits end, or the question was heard."""
     try:
         replayed(drive(spy.watch(steps), run, ledger))
     except (Exhausted, OutOfLimit):
         return
     except Exception:
+        # The policy may have changed further on. What was asked here was heard by then, and is true.
         if not spy.found:
             raise

@@ -35,6 +35,7 @@ OUTCOMES = {"right": "good", "wrong": "bad", "withheld": "warn"}
 
 def page_width() -> int:
     """The terminal's width within bounds; 80 columns where there is none."""
+    # In a file or a pipe nothing may hang on the window that it was made in.
     if not sys.stdout.isatty():
         return PLAIN_WIDTH
     return min(max(shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns, LEAST), MOST)
@@ -77,17 +78,16 @@ class Page:
         """Write the page to standard output; in colour where that is a terminal."""
         with Leaving():
             if colour():
-                self._in_colour()
+                from rich.console import Console
+
+                # The page has its width already. Whatever rich does to a text beyond colours would
+                # change what a model wrote: emoji codes, markup in brackets, lines broken anew.
+                console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+                for line in self.lines:
+                    console.print(rich_line(line), no_wrap=True, crop=False, overflow="ignore")
             else:
                 sys.stdout.write(self.text() + "\n")
             sys.stdout.flush()
-
-    def _in_colour(self) -> None:
-        from rich.console import Console
-
-        console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
-        for line in self.lines:
-            console.print(rich_line(line), no_wrap=True, crop=False, overflow="ignore")
 
 
 def rich_line(line: Sequence[Span]) -> Text:

@@ -14,41 +14,32 @@ from streams.interfaces.cli.show.moment import StepView
 from streams.views.sheet import EpisodeView
 
 
-def _status(sheet: EpisodeView) -> str:
-    """How an episode ended, or why it has not."""
-    if sheet.parked:
-        return "parked"
-    if sheet.cancelled:
-        return "cancelled"
-    if sheet.waits:
-        return "waiting"
-    return "open" if sheet.closed is None else sheet.closed.status
-
-
 def episode_json(sheet: EpisodeView) -> dict[str, Any]:
     """One object for an episode."""
-    closed, opened = sheet.closed, sheet.opened
-    parked = sheet.parked
-    out = sheet.cancelled
-    ended_by = out.reason if out is not None else parked.reason if parked else None
-    waits = {"waits": [plain(each) for each in sheet.waits]} if sheet.waits else {}
+    closed, opened, known = sheet.closed, sheet.opened, sheet.known
+    source = opened or sheet.learned_from
+    standing = None
+    if closed is not None and not sheet.learning:
+        # It tells *undecided* and *not graded* apart, which an outcome calls unknown alike.
+        standing = known.standing(closed.answer is not None)
     return {
         "episode": sheet.episode,
-        **_problem(sheet),
-        "policy": _policy(sheet),
+        **_posed(sheet),
+        "policy": None if source is None else f"{source.policy}@{source.policy_version}",
         "memory_version": opened.memory_version if opened is not None else None,
         "backbones": opened.backbones if opened is not None else None,
         "price_list": opened.price_list if opened is not None else None,
         "parent": opened.parent if opened is not None else None,
         "limits": opened.limits.model_dump(exclude_none=True) if opened is not None else {},
         "batch": sheet.batch,
-        "status": _status(sheet),
-        "ended_by": closed.ended_by if closed is not None else ended_by,
+        **_state(sheet),
         "answer": closed.answer if closed is not None else None,
-        **waits,
+        # Only where it waits: scripts test for the key.
+        **({"waits": [plain(each) for each in sheet.waits]} if sheet.waits else {}),
         "forgotten": None if sheet.forgotten is None else plain(sheet.forgotten),
-        "outcome": sheet.known.outcome,
-        **_graded(sheet),
+        "outcome": known.outcome,
+        "graded": standing,
+        "graded_by": None if known.word is None else known.word.who,
         "judgements": structs.asdict(sheet.judged),
         "confidence": closed.confidence if closed is not None else None,
         "confidence_source": closed.confidence_source if closed is not None else None,
@@ -70,21 +61,21 @@ def history_json(sheet: EpisodeView) -> dict[str, Any]:
     return {"history": history(trace_of(sheet.journal))}
 
 
-def _graded(sheet: EpisodeView) -> dict[str, str | None]:
-    """What is known of the answer, with *undecided* and *not graded* told apart, and whose word it is."""
-    closed, known = sheet.closed, sheet.known
-    standing = (
-        None if closed is None or sheet.learning else known.standing(closed.answer is not None)
-    )
-    return {"graded": standing, "graded_by": None if known.word is None else known.word.who}
+def _state(sheet: EpisodeView) -> dict[str, str | None]:
+    """How an episode ended, or why it has not; what keeps it from going on comes first."""
+    closed, parked, cancelled = sheet.closed, sheet.parked, sheet.cancelled
+    stopped = cancelled or parked
+    status = "open" if closed is None else closed.status
+    if parked or cancelled:
+        status = "parked" if parked else "cancelled"
+    elif sheet.waits:
+        status = "waiting"
+    why = stopped.reason if stopped is not None else None
+    return {"status": status, "ended_by": why if closed is None else closed.ended_by}
 
 
-def _policy(sheet: EpisodeView) -> str | None:
-    source = sheet.opened or sheet.learned_from
-    return None if source is None else f"{source.policy}@{source.policy_version}"
-
-
-def _problem(sheet: EpisodeView) -> dict[str, Any]:
+def _posed(sheet: EpisodeView) -> dict[str, Any]:
+    """The problem, or of a learning episode whom it learned from."""
     if sheet.admitted is None:
         members = sheet.learned_from.members if sheet.learned_from is not None else ()
         return {"members": list(members)}
@@ -102,22 +93,21 @@ def moment_json(sheet: EpisodeView, moment: StepView) -> dict[str, Any]:
     """One object for an address."""
     question, answer = moment.question, moment.answer
     facts = moment.row.said if moment.row is not None else ()
+    asked: dict[str, Any] = {}
+    if isinstance(question, Complete):
+        sampling, template = question.sampling, question.template
+        asked = {
+            "role": question.role,
+            "template": {"name": template.name, "digest": template.digest},
+            "draw": question.draw,
+            "sampling": {name: getattr(sampling, name) for name in sampling.__slots__},
+            "messages": [{"role": who, "content": text} for who, text in question.messages()],
+        }
     return {
         "episode": sheet.episode,
         "at": moment.at,
         "question": None if question is None else type(question).__name__.lower(),
-        **(_asked(question) if isinstance(question, Complete) else {}),
+        **asked,
         "answer": None if answer is None else plain(answer),
         "facts": [{"at": at, **plain(fact)} for at, fact in facts if at != moment.at],
-    }
-
-
-def _asked(question: Complete) -> dict[str, Any]:
-    sampling = question.sampling
-    return {
-        "role": question.role,
-        "template": {"name": question.template.name, "digest": question.template.digest},
-        "draw": question.draw,
-        "sampling": {name: getattr(sampling, name) for name in sampling.__slots__},
-        "messages": [{"role": speaker, "content": text} for speaker, text in question.messages()],
     }

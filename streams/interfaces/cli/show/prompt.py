@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+import orjson
 
 from schemas.events.base import Event
 from schemas.events.codec import plain
@@ -37,12 +37,21 @@ def page_of(sheet: EpisodeView, moment: StepView) -> Page:
 
 
 def _header(page: Page, sheet: EpisodeView, moment: StepView) -> None:
+    """Whose step it was, and of a call with which template and sampling."""
     name = sheet.admitted.problem.id if sheet.admitted is not None else sheet.episode
     words: list[str] = []
     question = moment.question
     if isinstance(question, Complete):
+        asked = question.sampling
+        sampling = {
+            "temperature": asked.temperature,
+            "top_p": asked.top_p,
+            "at most": None if asked.max_tokens is None else f"{asked.max_tokens:,} tokens",
+        }
         words += [question.role, f"template {question.template.name} {question.template.digest}"]
-        words += [f"draw {question.draw}", *_sampling(question)]
+        words.append(f"draw {question.draw}")
+        # What is not set is the endpoint's own to choose: nothing is said of it rather than a guess.
+        words += [f"{each} {value}" for each, value in sampling.items() if value is not None]
     elif moment.answer is not None:
         words.append(moment.answer.kind)
     if moment.row is not None and moment.row.round is not None:
@@ -52,53 +61,37 @@ def _header(page: Page, sheet: EpisodeView, moment: StepView) -> None:
         page.line((line, "dim"))
 
 
-def _sampling(question: Complete) -> list[str]:
-    asked = question.sampling
-    values = {
-        "temperature": asked.temperature,
-        "top_p": asked.top_p,
-        "at most": None if asked.max_tokens is None else f"{asked.max_tokens:,} tokens",
-    }
-    return [f"{name} {value}" for name, value in values.items() if value is not None]
-
-
 def _reply(page: Page, moment: StepView) -> None:
+    """The answer in full, and of a call the facts that were drawn from it."""
     match moment.answer:
         case None:
             page.rule("no reply yet")
         case Completed() as answer:
-            page.rule("reply", _cost(answer))
+            tokens = (answer.prompt_tokens, answer.completion_tokens)
+            inside, outside = ("–" if n is None else f"{n:,}" for n in tokens)
+            took = "" if answer.seconds is None else f", {answer.seconds:.1f} s"
+            took += "" if answer.attempts < 2 else f", {answer.attempts} attempts"
+            cut = ", cut at the size cap" if answer.truncated else ""
+            said = f"{answer.finish}, {inside} in {outside} out{took}{cut}"
+            page.rule("reply", f"{one_line(answer.model)}, {said}")
             _full(page, answer.text or "(nothing)")
             for at, fact in moment.row.said if moment.row is not None else ():
                 page.rule(f"{fact.kind} at {at}")
                 _fields(page, fact)
         case Recalled() as answer:
-            _recalled(page, answer, moment)
+            page.rule("recalled", f"memory version {answer.memory_version}")
+            held = () if moment.memory is None else moment.memory.items
+            # The record names texts by their digests: an item that was rewritten since is another one.
+            texts = {(item.id, item.text_digest): item for item in held}
+            for name, digest, similarity in answer.items:
+                item = texts.get((name, digest))
+                near = "" if similarity is None else f"cosine {similarity:.4f}"
+                role = pad(item.role if item else "", 12)
+                page.line((pad(name, 9), "strong"), role, (near, "dim"))
+                _full(page, item.text if item else "(not in this memory)", "  ")
         case answer:
             page.rule(answer.kind)
             _fields(page, answer)
-
-
-def _cost(answer: Completed) -> str:
-    tokens = [
-        "–" if n is None else f"{n:,}" for n in (answer.prompt_tokens, answer.completion_tokens)
-    ]
-    took = "" if answer.seconds is None else f", {answer.seconds:.1f} s"
-    took += "" if answer.attempts < 2 else f", {answer.attempts} attempts"
-    cut = ", cut at the size cap" if answer.truncated else ""
-    return f"{one_line(answer.model)}, {answer.finish}, {tokens[0]} in {tokens[1]} out{took}{cut}"
-
-
-def _recalled(page: Page, answer: Recalled, moment: StepView) -> None:
-    page.rule("recalled", f"memory version {answer.memory_version}")
-    texts = (
-        {(i.id, i.text_digest): i for i in moment.memory.items} if moment.memory is not None else {}
-    )
-    for name, digest, similarity in answer.items:
-        item = texts.get((name, digest))
-        near = "" if similarity is None else f"cosine {similarity:.4f}"
-        page.line((pad(name, 9), "strong"), pad(item.role if item else "", 12), (near, "dim"))
-        _full(page, item.text if item else "(not in this memory)", "  ")
 
 
 def _full(page: Page, text: str, indent: str = "") -> None:
@@ -109,13 +102,7 @@ def _full(page: Page, text: str, indent: str = "") -> None:
 def _fields(page: Page, event: Event) -> None:
     for name, value in plain(event).items():
         if name not in ("kind", "version"):
-            said = _text(value)
+            said = value if isinstance(value, str) else orjson.dumps(value).decode()
             page.line((pad(name, 18), "dim"), one_line(said) if "\n" not in said else "")
             if "\n" in said:
                 _full(page, said, "  ")
-
-
-def _text(value: Any) -> str:
-    import orjson
-
-    return value if isinstance(value, str) else orjson.dumps(value).decode()

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from schemas.events.base import Event
 from schemas.events.learning import Graded
-from schemas.events.traces import Step, TraceTaken
+from schemas.events.traces import TraceTaken
 from state.folds.grades import GradesFold, Known
 from streams.interfaces.cli.show.page import Page, outcome
 from streams.interfaces.cli.show.paste import command
@@ -31,9 +31,11 @@ def known_of(episode: str, journal: Mapping[str, Event]) -> Known:
 def page_of(episode: str, taken: TraceTaken, journal: Mapping[str, Event], log: str | None) -> Page:
     """The whole screen."""
     page = Page()
-    page.line(
-        (taken.problem_id, "strong"), f"  {taken.domain}  ", (f"taken from {_whose(taken)}", "note")
-    )
+    model = taken.model and f"({taken.model})"
+    trace = f", trace {taken.trace}" if taken.trace else ""
+    tool = " ".join(filter(None, (taken.tool or "an unknown tool", model)))
+    whose = clean(f"taken from {tool}{trace}, in {taken.source}")
+    page.line((taken.problem_id, "strong"), f"  {taken.domain}  ", (whose, "note"))
     page.wrapped(one_line(taken.problem))
     page.line()
     graded = outcome(known_of(episode, journal), taken.answer is not None)
@@ -41,8 +43,16 @@ def page_of(episode: str, taken: TraceTaken, journal: Mapping[str, Event], log: 
     page.line((f"{taken.scope}, no work of ours: in no accuracy, budget or sum of tokens", "dim"))
     page.line()
     for number, step in enumerate(taken.steps):
-        page.line((f"{number:>3}  ", "dim"), (_who(step), "strong"))
-        for line in clean(_said(step))[:STEP_CHARS].split("\n"):
+        who, said = step.by, step.text
+        if who == "tool":
+            who = f"calls {clean(step.tool or 'a tool')}"
+            who += f" with {one_line(step.asked)}" if step.asked else ""
+        if said is None:
+            said = "(its result is not in the trace)"
+        elif step.failed:
+            said = f"failed: {said}"
+        page.line((f"{number:>3}  ", "dim"), (who, "strong"))
+        for line in clean(said)[:STEP_CHARS].split("\n"):
             page.wrapped(line, indent=5)
     page.line()
     page.line(("all of it  ", "dim"), command("show", episode, "--json", log=log))
@@ -58,24 +68,3 @@ def case_json(episode: str, taken: TraceTaken, journal: Mapping[str, Event]) -> 
     ]
     graded = known.standing(taken.answer is not None)
     return {"episode": episode, **told, "steps": steps, "outcome": known.outcome, "graded": graded}
-
-
-def _whose(taken: TraceTaken) -> str:
-    named = " ".join(
-        filter(None, (taken.tool or "an unknown tool", taken.model and f"({taken.model})"))
-    )
-    trace = f", trace {taken.trace}" if taken.trace else ""
-    return clean(f"{named}{trace}, in {taken.source}")
-
-
-def _who(step: Step) -> str:
-    if step.by != "tool":
-        return step.by
-    called = f"calls {clean(step.tool or 'a tool')}"
-    return f"{called} with {one_line(step.asked)}" if step.asked else called
-
-
-def _said(step: Step) -> str:
-    if step.text is None:
-        return "(its result is not in the trace)"
-    return f"failed: {step.text}" if step.failed else step.text
