@@ -50,8 +50,8 @@ def tree(sheet: EpisodeView, found: Sequence[Row]) -> tuple[str, Drawing | None]
         if tries and row.round is not None:
             branches.setdefault(f"try {row.round + 1}", []).append(row)
         elif not tries and len(place) > 2:
-            # A lane of the outermost forks; what is in no lane is no branch. Forks have lanes of the
-            # same numbers, hence the address as the key, and the number only as the title.
+            # A lane of the outermost forks; what is in no lane is no branch. The key is its address, as
+            # two forks have lanes of the same numbers; the number is only its title.
             branches.setdefault(".".join(place[:2]), []).append(row)
     nodes = [
         _outcome(key if tries else f"lane {lane_of(key)}", rows, judge)

@@ -142,7 +142,6 @@ def _order(order: str, measured: Measured) -> Callable[[ItemUsage], tuple[Any, .
 
     def key(life: ItemUsage) -> tuple[Any, ...]:
         points = [effect.points for effect in measured.get(life.key, {}).values()]
-        # Whoever probed it most cautiously must not hide what somebody else found: the greatest counts.
         greatest = max((each for each in points if each is not None), default=-inf)
         first = {
             "": (-life.uses,),

@@ -87,7 +87,6 @@ def arms_page(state: State) -> list[dict[str, Any]]:
 def _arms(fold: MemoryFold, now: Mapping[str, Any]) -> list[Arm]:
     """The arms of the newest version, each with its pulls in every version as a line."""
     width, height = SPARK
-    # Each version is read once for all arms: there may be as many versions as arms, and more.
     history = [
         {arm["id"]: arm.get("pulls", 0) for arm in fold.versions[number].learned.get("arms", ())}
         for number in sorted(fold.versions)

@@ -28,6 +28,7 @@ from streams.telemetry.figures import BatchFigures, Figures
 RIGHT: Final[Mapping[str, bool]] = {"right": True, "wrong": False, "withheld": False}
 KEPT: Final = 64
 """Drawings that are kept: of the scopes that are looked at, for both themes and shapes."""
+drawn_once: Final = lru_cache(maxsize=KEPT)(drawn)
 DRAWING: Final = threading.Lock()
 """Matplotlib's settings are one for all threads."""
 HEADERS: Final = {
@@ -39,7 +40,7 @@ HEADERS: Final = {
 
 def steps(batches: Sequence[BatchFigures], grades: GradesFold) -> list[dict[str, Any]]:
     """What came batch by batch, with intervals, as an analysis of the log says it."""
-    # What nobody graded is unknown and not wrong: it widens the interval instead of lowering the line.
+    # What nobody graded is unknown and not wrong, or the line would fall where nobody has looked yet.
     found = [
         Batch(
             each.number,
@@ -93,9 +94,4 @@ def file(live_log: LiveLog, asked: Mapping[str, str]) -> bytes | None:
     if panels is None:
         return None
     with DRAWING:
-        return _drawn(panels, theme, shape)
-
-
-@lru_cache(maxsize=KEPT)
-def _drawn(panels: Panels, theme: Theme, shape: Shape) -> bytes:
-    return drawn(panels, theme, shape=shape)
+        return drawn_once(panels, theme, shape=shape)

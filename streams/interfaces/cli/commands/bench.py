@@ -13,6 +13,8 @@ from streams.interfaces.cli.output import out, out_json, say
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
+# Each measurement prints the figures of one page or table of the documentation, so that whoever doubts one
+# can run it again. They are commands and not scripts, as a script without a user rots.
 bench_group = group("bench", "Measurements, each printed by one command.")
 
 
@@ -81,6 +83,7 @@ def bandit(
     from streams.interfaces.cli.places import folder_of
     from streams.research.bench.bandit import run
 
+    # The folder is tried first: the measurement takes minutes, and its drawing comes last.
     drawn = Path(out_file)
     folder_of(str(drawn.parent), "--out")
     return show(run(drawn), json=json)
@@ -124,6 +127,7 @@ def retrieval(
     from streams.research.bench.retrieval import run
 
     try:
+        # The embedder is that of workers, with its cache: another one would measure another product.
         maker = embedder_of(embedder, backbone_config(Models()))
         return show(run(Path(data), maker, None if index is None else Path(index)), json=json)
     except (OSError, ValueError) as error:
@@ -190,6 +194,7 @@ def game24_curves(
     from streams.research.bench.curves import EVERY, POINTS, curve, markdown, read
 
     try:
+        # A program draws the curve itself and wants every point; a person reads a few in a table.
         points = curve(read(Path(data)), EVERY if json else POINTS)
     except (OSError, ValueError) as error:
         raise usage(str(error), field="--data") from error
@@ -204,6 +209,7 @@ def game24_curves(
 class SideOptions:
     """Several runs beside each other."""
 
+    # Without a default: dozens of runs have no place in a log that somebody works with.
     log: Annotated[str, typer.Option("--log", metavar="URL", help="A log of its own.")]
     problems: Annotated[
         int, typer.Option("--limit", metavar="N", min=1, max=100, help="Problems a run.")

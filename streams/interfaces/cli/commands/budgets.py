@@ -27,6 +27,7 @@ def budgets(
 
     Days are those of UTC. A tenant that has spent its budget waits for the next one.
     """
+    # Budgets are said to workers and stand on no log, so they have to be said here once more.
     from streams.interfaces.cli.budgeting import show
 
     return show(log, budget, days=days, json=json)

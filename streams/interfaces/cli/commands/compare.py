@@ -117,7 +117,10 @@ def compare(
     from streams.interfaces.cli.own_graders import grader_of
     from streams.interfaces.cli.setup import episodes_in_flight
 
+    # Two forms at a time are refused before the file is read, and long before a call is paid.
     printed = form.printed(json=json)
+    # A comparison is a recipe that is made on the spot: it is run, resumed and reported by what runs
+    # recipes, so that a figure has one implementation.
     compared = Compared(
         source=source,
         policies=what.policies,

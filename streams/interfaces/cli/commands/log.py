@@ -72,6 +72,7 @@ def cat(
     """
     from streams.interfaces.cli.logs import cat as run
 
+    # --json is taken and changes nothing: it is JSON Lines already, and scripts add it everywhere.
     return run(log, topic=topic, episode=episode, learned=learned)
 
 
@@ -173,6 +174,8 @@ def verify(
     """
     from streams.interfaces.cli.places import is_evidence
 
+    # A file of evidence is told by its first bytes, and only where no log is named: an episode may have
+    # the name of a file that happens to lie here.
     if episode is not None and (key is not None or (log is None and is_evidence(episode))):
         from streams.interfaces.cli.packing import verify as alone
 

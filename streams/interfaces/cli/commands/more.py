@@ -111,11 +111,13 @@ def doctor(
 
     With a backbone: say what a try of it would take, and with --try ask it.
     """
+    # Whoever names a model asks about that model: without --try it costs nothing, and says what it would.
     if attempt or answering.names_any:
         from streams.interfaces.cli.doctor.endpoint import attempt as run_it
         from streams.interfaces.cli.errors import usage
 
         if adopt is not None or void is not None:
+            # A try is recorded nowhere: it may be made on a machine that has no log at all.
             raise usage("a backbone is tried without a log", field="--backbone")
         return run_it(answering.models(), roles_of, ask=attempt, json=json)
     from streams.interfaces.cli.doctor.command import doctor as run
@@ -167,6 +169,7 @@ def topics_list(log: Log = None, json: Json = False) -> None:
 @topics_group.command("create")
 def topics_create(
     log: NewLog = None,
+    # It cannot be changed later: an episode's partition follows from its name and from their number.
     partitions: Annotated[
         int,
         typer.Option("--partitions", metavar="N", min=1, max=1000, help="Of each topic, on Kafka."),

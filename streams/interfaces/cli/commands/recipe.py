@@ -67,7 +67,9 @@ class SizeOptions:
 
         return Options(
             files=located(self.data),
+            # A hub serves a set in columns of its own, unlike the file that its authors publish.
             hubs=frozenset(each.partition("=")[0] for each in self.data if "=hub:" in each),
+            # What is said goes before what --reduced stands for, so that it can be varied bit by bit.
             problems=self.problems or (REDUCED_PROBLEMS if self.reduced else None),
             seeds=self.seeds or (1 if self.reduced else None),
             calls=REDUCED_CALLS if self.reduced else None,
@@ -117,6 +119,7 @@ def run_recipe(
     from streams.interfaces.cli.own_graders import grader_of
     from streams.interfaces.cli.setup import episodes_in_flight
 
+    # They come first, since they may fetch data sets, and the command line that a report shows names them.
     options = size.options()
     wanted = Wanted(
         recipe=recipe_of(recipe),

@@ -54,6 +54,7 @@ def review_show(
     json: Json = False,
 ) -> None:
     """One answer with its problem, and how to judge it."""
+    # What waits is decided by the usual bounds here; other ones are for looking through a list.
     from handlers.reviewing import USUAL
     from streams.interfaces.cli.reviewing import show_one
 
@@ -85,6 +86,7 @@ def review_answer(
     from streams.interfaces.cli.errors import usage
     from streams.interfaces.cli.reviewing import answer
 
+    # The other combinations are refused where feedback is read: there they can come from a file as well.
     if right and wrong:
         raise usage("say one of --right, --wrong", field="--wrong")
     return answer(

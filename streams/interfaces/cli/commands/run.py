@@ -107,6 +107,8 @@ class WorkerOptions:
             policy_of,
         )
 
+        # Each is loaded now, although only problems name them: a file that cannot be loaded must end the
+        # worker at its start, and not park the first episode that asks for it.
         named = [policy_of(name).name for name in self.policies] or [policy_of(None).name]
         return WorkerConfig(
             policy=named[0],
@@ -146,6 +148,7 @@ def worker(
 
     models, url = answering.models(limits.limits(), wanted.tools, wanted.budgets), log_url(log)
     config = wanted.config(totals.totals())
+    # Refused at once: a worker may run for days before it would notice that it has no end to judge at.
     if judge is not None:
         need_end(url, until_idle=wanted.until_idle)
     if url.startswith("kafka://"):
@@ -154,6 +157,7 @@ def worker(
 
         refuse(otlp)
         return work_on_kafka(url, models, config, metrics=metrics)
+    # A judge's calls come after the worker's and out of the same totals, so both are added up in one place.
     spending = Spending(config.totals)
     with watching(log) as watch:
         code = work(

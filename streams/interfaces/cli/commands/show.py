@@ -190,10 +190,10 @@ def graph_show(
     """Queries, paths, principles, weights and their evidence."""
     from streams.interfaces.cli.show.graph import graph
 
-    as_json = json
-    return graph(log, scope=scope, at=at, file=file, problem=problem, json=as_json)
+    return graph(log, scope=scope, at=at, file=file, problem=problem, json=json)
 
 
+# Hidden: `make demo` is how a person meets it, and a listing should hold what is used every day.
 @app.command(hidden=True)
 def demo(
     backbone: Annotated[

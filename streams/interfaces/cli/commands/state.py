@@ -90,6 +90,8 @@ def export(
 
     Beside them: what every column is, and queries to begin with.
     """
+    # Three kinds of files by one verb, told by a word in the place of a folder. A folder of that name is
+    # still reached as ./grpo.
     if folder == "grpo":
         from streams.interfaces.cli.export_grpo import export as groups
 
@@ -145,6 +147,8 @@ def forget(
     from streams.interfaces.cli.forgetting import need_one
     from streams.interfaces.cli.setup import limits_of
 
+    # To forget and to erase are two things: one closes memory versions again and can be looked into
+    # afterwards, the other destroys a key for good. Neither may be done by a slip in the other's options.
     problem = need_one(problem, subject, erase=erase)
     if problem is None:
         from streams.interfaces.cli.erasing import erase as run_erase

@@ -90,6 +90,8 @@ class DoorOptions:
             origins=self.allow_origin,
             tokens=self.tokens,
             limits=limits.limits(),
+            # Unset it hangs on what a profile or the configuration says, which is read here and not in
+            # a default: defaults are shown by --help, which reads no configuration.
             max_concurrency=max_concurrency or episodes_in_flight(),
             patience_s=self.patience,
         )
@@ -116,6 +118,7 @@ def serve(
     """
     from streams.interfaces.cli.serving import serve as run
 
+    # Limits are the door's and not the models': they bound what guests may ask for, request by request.
     serving = wanted.serving(limits, max_concurrency)
     return run(log, answering.models(tools=tools), serving, listen=listen)
 

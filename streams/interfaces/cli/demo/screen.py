@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,7 +53,15 @@ def screen(log: SqliteLog, url: str, answers: int) -> Page:
     if shown:
         _tree(page, shown[0])
     # The command leads to the other one, which is not on the screen yet.
-    _next(page, models, shown[-1] if shown else None, url)
+    if shown and (admitted := shown[-1].admitted) is not None:
+        line = command("show", admitted.problem.id, log=url)
+        hint(page, "another answer", line, "every step of it")
+    hint(page, "prove the log", command("verify", log=url), "0 model calls")
+    if any(model.endswith(SIMULATED) for model in models):
+        # Outside a checkout there is no Makefile, and a wheel has the demo all the same.
+        in_checkout = Path("Makefile").exists()
+        made = "make demo BACKBONE=" if in_checkout else command("demo") + " --backbone "
+        hint(page, "a real model", f"{made}openai:gpt-4o-mini", "any endpoint: OPENAI_BASE_URL")
     return page
 
 
@@ -101,16 +108,3 @@ def _tree(page: Page, sheet: EpisodeView) -> None:
         text = whole if cells(whole) <= room else cut(branch.text, room)
         page.line((f" {'└' if branch is found[-1] else '├'} ", "dim"), text)
     page.line()
-
-
-def _next(page: Page, models: Sequence[str], sheet: EpisodeView | None, url: str) -> None:
-    """Commands to paste."""
-    if sheet is not None and sheet.admitted is not None:
-        name = sheet.admitted.problem.id
-        hint(page, "another answer", command("show", name, log=url), "every step of it")
-    hint(page, "prove the log", command("verify", log=url), "0 model calls")
-    if any(model.endswith(SIMULATED) for model in models):
-        made = (
-            "make demo BACKBONE=" if Path("Makefile").exists() else command("demo") + " --backbone "
-        )
-        hint(page, "a real model", f"{made}openai:gpt-4o-mini", "any endpoint: OPENAI_BASE_URL")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from schemas.events.base import Event
 from schemas.events.episode import Completed
 from schemas.events.learning import Reflected
 from schemas.events.reasoning import ControllerActed, KnowledgeReached
@@ -43,23 +42,21 @@ def branches(sheet: EpisodeView) -> list[Branch]:
         guide = ""
         for at, fact in ((step.at, fact) for step in steps for _, fact in step.said):
             if not isinstance(fact, KnowledgeReached):
-                words.append(_short(fact, sheet.journal.get(at)))
+                reply = sheet.journal.get(at)
+                heard = reply if isinstance(reply, Completed) else None
+                who, what, _ = says(fact, heard)
+                # What a model wrote is left out: the tree has a line a try.
+                short = f"{who} {what.partition(SAID)[0].partition(QUOTED)[0]}"
+                if isinstance(fact, ControllerActed) and fact.action == "accept":
+                    # Where the report found no fault, no controller was asked, and none is named.
+                    short = "ACCEPT" if is_settled(heard) else f"{who} ACCEPT"
+                words.append(short)
             elif fact.role == "reasoner" and fact.items and not guide:
                 # A lesson says more of a try than a range of rules, which every try has.
                 guide = next((item for item in fact.items if "." in item), ranges(fact.items))
         guided = f"  by {guide}" if guide else ""
         found.append(Branch(f"{number + 1} " + "  ".join(words), guided))
     return found
-
-
-def _short(fact: Event, reply: Event | None) -> str:
-    """What a fact says, without what a model wrote; an accepted answer is the reasoner's."""
-    heard = reply if isinstance(reply, Completed) else None
-    who, what, _ = says(fact, heard)
-    if isinstance(fact, ControllerActed) and fact.action == "accept":
-        # Where the report found no fault, no controller was asked, and none is named.
-        return "ACCEPT" if is_settled(heard) else f"{who} ACCEPT"
-    return f"{who} {what.partition(SAID)[0].partition(QUOTED)[0]}"
 
 
 def examples(log: SqliteLog, library: Library) -> list[str]:

@@ -145,21 +145,21 @@ def _steps(page: Page, found: list[Row]) -> None:
         if tries and row.round is not None and row.round != last:
             last = row.round
             page.rule(f"try {row.round + 1}")
-        page.line(
-            (f"{row.at:>{at}}", "dim"), f"  {pad(row.asked, who)} ", *_answered_cells(row, room)
-        )
-
-
-def _answered_cells(row: Row, room: int) -> tuple[Span, Span]:
-    """What was answered, and tokens and seconds where a model was called."""
-    if not row.called:
         # Without numbers behind it, what was said may run on to the edge.
-        return (cut(row.answered, room + 18), row.tone), ("", "dim")
-    tokens = ("–" if n is None else f"{n:,}" for n in (row.prompt_tokens, row.completion_tokens))
-    took = "–" if row.seconds is None else f"{row.seconds:.1f}"
-    numbers = "".join(f"{each:>6}" for each in (*tokens, took))
-    tried = f" ×{row.attempts}" if row.attempts > 1 else ""
-    return (pad(row.answered, room - len(tried)) + tried, row.tone), (numbers, "dim")
+        numbers, said = "", cut(row.answered, room + 18)
+        if row.called:
+            counts = (row.prompt_tokens, row.completion_tokens)
+            took = "–" if row.seconds is None else f"{row.seconds:.1f}"
+            columns = (*("–" if n is None else f"{n:,}" for n in counts), took)
+            numbers = "".join(f"{each:>6}" for each in columns)
+            tried = f" ×{row.attempts}" if row.attempts > 1 else ""
+            said = pad(row.answered, room - len(tried)) + tried
+        page.line(
+            (f"{row.at:>{at}}", "dim"),
+            f"  {pad(row.asked, who)} ",
+            (said, row.tone),
+            (numbers, "dim"),
+        )
 
 
 # ── What followed, and what to do next ───────────────────────────────────────────────────────

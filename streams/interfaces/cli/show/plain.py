@@ -65,7 +65,7 @@ def _state(sheet: EpisodeView) -> dict[str, str | None]:
     """How an episode ended, or why it has not; what keeps it from going on comes first."""
     closed, parked, cancelled = sheet.closed, sheet.parked, sheet.cancelled
     stopped = cancelled or parked
-    status = "open" if closed is None else closed.status
+    status: str = "open" if closed is None else closed.status
     if parked or cancelled:
         status = "parked" if parked else "cancelled"
     elif sheet.waits:

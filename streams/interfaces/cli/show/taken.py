@@ -43,7 +43,8 @@ def page_of(episode: str, taken: TraceTaken, journal: Mapping[str, Event], log: 
     page.line((f"{taken.scope}, no work of ours: in no accuracy, budget or sum of tokens", "dim"))
     page.line()
     for number, step in enumerate(taken.steps):
-        who, said = step.by, step.text
+        who: str = step.by
+        said = step.text
         if who == "tool":
             who = f"calls {clean(step.tool or 'a tool')}"
             who += f" with {one_line(step.asked)}" if step.asked else ""
