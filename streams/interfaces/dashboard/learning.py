@@ -48,6 +48,7 @@ class ScopeLine:
 
 def scopes(state: State, batches: Sequence[BatchFigures]) -> list[ScopeLine]:
     """Every scope that has a memory, by name."""
+    # Scopes come from memories, and not from batches: one that has closed none yet is there as well.
     lines: list[ScopeLine] = []
     for name, fold in sorted(state.memories.items()):
         latest, mine = fold.latest, [batch for batch in batches if batch.scope == name]
@@ -68,6 +69,7 @@ def scopes(state: State, batches: Sequence[BatchFigures]) -> list[ScopeLine]:
 
 def versions(fold: MemoryFold, batches: Mapping[tuple[str, int], BatchFigures]) -> list[Version]:
     """Every version of a scope, oldest first."""
+    # By name and not by id, as ids of rules return: what came and went would else cancel out.
     found: list[Version] = []
     before: Memory | None = None
     for number in sorted(fold.versions):
@@ -88,6 +90,7 @@ def versions(fold: MemoryFold, batches: Mapping[tuple[str, int], BatchFigures]) 
 def overview(state: State, figures: Figures, wanted: str) -> dict[str, Any]:
     """All scopes, and the versions of the one that is wanted."""
     names = sorted(state.memories)
+    # A scope that is gone, as after another log took the place of this one, shows the first instead.
     scope = wanted if wanted in state.memories else next(iter(names), None)
     shown = [] if scope is None else versions(state.memories[scope], figures.batches)
     return {

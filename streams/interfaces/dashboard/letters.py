@@ -100,6 +100,7 @@ def replay(
     value: bytes | None = None
     if plain is not None and plain != found.text().replace("\r\n", "\n"):
         value = plain.encode().strip(b"\r\n")
+    # The log is opened for writing for this one act, and closed again: all else only reads.
     with closing(writable()) as log:
         try:
             new = send_on(log, found, value)

@@ -85,6 +85,7 @@ def episodes(log: SqliteLog, state: State, wanted: Mapping[str, str], before: in
     return Leaf(lines, lines[-1].offset if len(rows) > PAGE else None)
 
 
+# An id says all that identifies an episode, and is far too long for a column of a table.
 def name_of(episode: str) -> str:
     """What people call an episode: its problem's id, its batch, or what it is a fork or probe of."""
     if episode.startswith("b/"):
@@ -118,7 +119,6 @@ def answers(log: SqliteLog, state: State, status: str, before: int) -> Leaf:
     rows = lists.answers(log, status, before, PAGE + 1)
     lines: list[ListedEpisode] = []
     for row in rows[:PAGE]:
-        # An answer message is what clients got; confidence and usage it may lack, its closing has them.
         said, ended = _json(row.value), _json(row.closed)
         line = ListedEpisode(
             offset=row.offset,

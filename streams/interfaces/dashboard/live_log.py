@@ -63,6 +63,7 @@ class LiveLog:
         self.open: dict[str, int] = {}
         """Episodes under way and when they began, Unix milliseconds."""
         self.messages: dict[str, int] = {}
+        # Below every offset: the first look reads from the beginning, even on an empty log.
         self.seen = self.moved = self.sent = -1
 
     # -- keeping up --------------------------------------------------------------------------------
@@ -114,6 +115,7 @@ class LiveLog:
         steps: int = getattr(self.catch_up, "steps", 0)
         if steps != self.steps:
             self.steps, self.heard_s = steps, time.monotonic()
+        # By the monotonic clock, as a clock that is set back would make a dead source look fresh.
         silent_s = time.monotonic() - self.heard_s
         silent = f"no answer for {silent_s:.0f} s" if silent_s > OLD_S else None
         return self.source or self.file_wrong or silent

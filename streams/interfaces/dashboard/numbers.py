@@ -48,6 +48,8 @@ class Belief:
     retired: bool
 
 
+# Policies learn numbers of their own kinds, and a page knows a few of them by their keys. Everything is read
+# with a default: what an older or a newer build wrote is shown as far as it is there.
 def learned(fold: MemoryFold) -> Mapping[str, Any]:
     """What the newest version keeps in numbers."""
     return fold.latest.learned
@@ -77,6 +79,7 @@ def arms_page(state: State) -> list[dict[str, Any]]:
                     "version": fold.latest.number,
                     "arms": _arms(fold, now),
                     "beliefs": beliefs[:BELIEFS_SHOWN],
+                    # How many are left out is said, so that the end of a list is not taken for all.
                     "more": max(len(beliefs) - BELIEFS_SHOWN, 0),
                     "cases": len(now.get("cases", ())),
                 }

@@ -63,6 +63,7 @@ def judge(
         said = judgement(item, by, **stated)
     except CliError as error:
         return _told(item, error=error.detail, status=422)
+    # The word is feedback as any other, so what is said here and by `metalogue review` counts alike.
     with closing(writable()) as log:
         new = put(log, said)
         # Whoever reviews goes through a queue: the next one stands ready without another look at the list.

@@ -24,6 +24,7 @@ GOODBYE_S = 1
 class Server(uvicorn.Server):
     """Says where it listens once it does."""
 
+    # Told only now, since a browser that is opened a moment too early would show an error.
     def __init__(self, config: uvicorn.Config, told: Callable[[], None]) -> None:
         super().__init__(config)
         self.told = told
@@ -37,6 +38,7 @@ class Server(uvicorn.Server):
 
 def serve(app: ASGIApp, listening: socket.socket, told: Callable[[], None]) -> None:
     """Serve on a socket that listens already, until SIGINT or SIGTERM."""
+    # The socket comes from the command, so that a port that is taken is an error in one line there.
     end_when_told()
     asyncio.run(serving(app, listening, told))
 

@@ -14,6 +14,8 @@ from schemas.identity import is_taken
 from streams.views.facts import headline
 from streams.views.words import clean, count, counted, graded, kilo, one_line, plural
 
+# Unknown is never shown as 0: a dash or a word stands for it in every column. What a model or a client
+# wrote is escaped by templates; `clean` takes out what could steer a terminal or hide in a browser.
 UNKNOWN = "unknown"
 
 
@@ -21,6 +23,7 @@ def ago(at_ms: int | None) -> str:
     """``3 s ago``, ``4 min ago``, ``2 h ago``, ``5 d ago``."""
     if at_ms is None:
         return UNKNOWN
+    # A clock that was set back must not make a record come from the future.
     seconds = max(time.time() - at_ms / 1000, 0)
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= size:
@@ -102,6 +105,7 @@ def size(value: int) -> str:
 
 def link(path: str, **query: Any) -> str:
     """An address of ours with what it is asked for; empty values are left out."""
+    # Addresses are read and passed on by people: one says what was chosen, and not what was not.
     said = {name: value for name, value in query.items() if value not in (None, "")}
     return f"{path}?{urlencode(said)}" if said else path
 
@@ -113,6 +117,7 @@ def page_of(episode: str) -> str:
 
 def scope_parts(name: str) -> tuple[str, str, str, str]:
     """Domain, policy, walk and digest of a scope's settings; what it does not have is empty."""
+    # A name of more parts is of a build that names scopes otherwise: it is shown whole instead of cut.
     domain, policy, walk, digest = (*name.split("/"), "", "", "", "")[:4]
     return (domain, policy, walk, digest) if name.count("/") < 4 else (name, "", "", "")
 

@@ -14,7 +14,7 @@ from streams.interfaces.cli.output import out, out_json, say
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
 # Each measurement prints the figures of one page or table of the documentation, so that whoever doubts one
-# can run it again. They are commands and not scripts, as a script without a user rots.
+# can run it again. They are commands, since a figure that comes of a script of somebody's cannot be checked.
 bench_group = group("bench", "Measurements, each printed by one command.")
 
 

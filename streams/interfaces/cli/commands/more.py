@@ -11,6 +11,8 @@ from streams.interfaces.cli.options import ModelOptions, Own, grouped
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
+# Commands around the flow: what hands problems' answers and labels on, and what looks after a log. They are
+# in one module, since each is one or two declarations and none has options of its own kind.
 config_group = group("config", "What is configured, and where.")
 policies_group = group("policies", "Ways to work on a problem.")
 topics_group = group("topics", "The topics of a log.")
@@ -36,6 +38,7 @@ def consume(
     json: Json = False,
 ) -> int:
     """Hand the answers on, each once, to the present end."""
+    # Without a group nothing is remembered, so that a look at the answers takes none from anybody.
     from streams.interfaces.cli.consume import consume as run
 
     return run(log, start=start, group=consumer_group, follow=follow, json=json)
@@ -51,6 +54,8 @@ def feedback(
 
     A line: {domain, problem_id | episode, reference | verdict | score | passed, by}.
     """
+    # Labels come through a topic of their own, and may come late: an answer that is out is never changed
+    # by one, only what is learned from it.
     from streams.interfaces.cli.feedback import feedback as run
 
     return run(source, log=log, json=json)
@@ -169,7 +174,7 @@ def topics_list(log: Log = None, json: Json = False) -> None:
 @topics_group.command("create")
 def topics_create(
     log: NewLog = None,
-    # It cannot be changed later: an episode's partition follows from its name and from their number.
+    # It cannot be changed later: where a record goes follows from its key and from their number.
     partitions: Annotated[
         int,
         typer.Option("--partitions", metavar="N", min=1, max=1000, help="Of each topic, on Kafka."),
@@ -215,6 +220,7 @@ def topics_acls(
     json: Json = False,
 ) -> None:
     """What a broker must allow, as lines for kafka-acls.sh."""
+    # They are printed and not set: who may give rights on a broker should read them first.
     from streams.interfaces.cli.topics import acls
 
     acls(log, who=who, principal=principal, json=json)
@@ -253,6 +259,7 @@ def dlq_replay(
     json: Json = False,
 ) -> int:
     """Send a dead letter on again, mended or as it is."""
+    # The letter stays where it is: the log only grows, and a list tells which were sent on since.
     from streams.interfaces.cli.dead_letters import replay
 
     return replay(log, number, everything=everything, file=file, json=json)
@@ -269,6 +276,7 @@ def schema_export(folder: Folder = None, json: Json = False) -> None:
 @schema_group.command("check")
 def schema_check(folder: Folder = None, json: Json = False) -> int:
     """Whether the files are what the models say."""
+    # A test runs it: whoever changes an event sees the change in a file that others build upon.
     from streams.interfaces.cli.schema_files import check
 
     return check(folder, json=json)

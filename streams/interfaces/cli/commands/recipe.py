@@ -62,12 +62,13 @@ class SizeOptions:
 
     def options(self) -> Options:
         """Them as the plan's. Raises a ``CliError`` for a data set that cannot be had."""
+        # It is asked first of all, as it may fetch data sets, which the report's command line names.
         from streams.interfaces.cli.bench.recipe import located
         from streams.research.bench.plan import REDUCED_CALLS, REDUCED_PROBLEMS, Options
 
         return Options(
             files=located(self.data),
-            # A hub serves a set in columns of its own, unlike the file that its authors publish.
+            # A file of one's own is the whole set; of a hub's the recipe's range is taken.
             hubs=frozenset(each.partition("=")[0] for each in self.data if "=hub:" in each),
             # What is said goes before what --reduced stands for, so that it can be varied bit by bit.
             problems=self.problems or (REDUCED_PROBLEMS if self.reduced else None),
@@ -119,7 +120,6 @@ def run_recipe(
     from streams.interfaces.cli.own_graders import grader_of
     from streams.interfaces.cli.setup import episodes_in_flight
 
-    # They come first, since they may fetch data sets, and the command line that a report shows names them.
     options = size.options()
     wanted = Wanted(
         recipe=recipe_of(recipe),

@@ -40,8 +40,7 @@ def regrade(
 
     if source is not None and log is not None:
         raise usage("the log is named twice", field="SOURCE", hint="Leave out one: SOURCE or --log")
-    # The other commands take the log by --log alone. This one is mostly run on a log of an experiment,
-    # by hand, and its path is the first thing that comes to mind.
+    # Two names of a log would be two logs: neither may win in silence, as grades are appended to it.
     where = log or existing(source)
     spent = totals.totals()
     return work(where, run=run, grader=grader, judge=judge, totals=spent, json=json)

@@ -151,6 +151,7 @@ def worker(
     # Refused at once: a worker may run for days before it would notice that it has no end to judge at.
     if judge is not None:
         need_end(url, until_idle=wanted.until_idle)
+    # On Kafka workers are many: what one process does for the whole log, such as sending spans, is not theirs.
     if url.startswith("kafka://"):
         from streams.interfaces.cli.kafka_working import refuse
         from streams.interfaces.cli.kafka_working import work as work_on_kafka
@@ -199,6 +200,7 @@ def solve(
 
     The episode stays on the log.
     """
+    # The problem goes through the log as any other does, so that it can be shown, verified and forked.
     from streams.interfaces.cli.solving import Whose
     from streams.interfaces.cli.solving import solve as run
 

@@ -103,11 +103,13 @@ class Tried:
             name += f" ({self.specimen.template})"
         values = ", ".join(f"{label}={value}" for label, value in self.read.values.items())
         said = "; ".join(part for part in (self.read.how, self.reason) if part)
+        # A value is shown short: it is there to be recognised, and --json has all of it.
         first = f"{state:<4}  {name}: {said}"
         if values:
             first += f": {one_line(values)[:SHOWN]}"
         if self.read.how == "read" or not self.replies:
             return first
+        # What a person has to see is what was said before it was asked again: that was not in the form.
         return f"{first}\n      it said: {one_line(self.replies[0].text)[:SHOWN] or '(nothing)'}"
 
 
@@ -123,6 +125,7 @@ def attempt(models: Models, policies: Sequence[str], *, ask: bool, json: bool) -
     # Who tries an endpoint wants to see it refuse: a patient world would wait for it to recover.
     world = world_of(models, patient=False)
     wanted = {role for name in policies for role in policy_of(name).roles}
+    # A policy of one's own may have roles that no specimen plays: it is tried by those that have one.
     chosen = [each for each in specimens() if not policies or each.role in wanted]
     if not chosen:
         raise usage(f"no role of {', '.join(policies)} is known here", field="--for")
@@ -134,6 +137,7 @@ def attempt(models: Models, policies: Sequence[str], *, ask: bool, json: bool) -
     except BackboneError as error:
         raise as_cli(error) from error
     _tell(world, expected, tried, json=json)
+    # A reply that was read at the second asking is no failure: that is what policies do as well.
     return FAILED if any(each.read.how == "not read" for each in tried) else OK
 
 
@@ -204,6 +208,7 @@ async def _exchange(world: World, tried: Tried) -> None:
 
 def _tell(world: World, expected: Expected, tried: Sequence[Tried], *, json: bool) -> None:
     """What the endpoint took and refused, how each reply was read, and what it took in the end."""
+    # A parameter that one reply was refused was refused to all: the endpoint takes it or does not.
     replies = [reply for each in tried for reply in each.replies]
     dropped = {name for reply in replies for name in reply.dropped or ()}
     took = sorted({name for each in tried for name in each.asked} - dropped)

@@ -12,6 +12,8 @@ from streams.views.words import clean, count, one_line, pad, plural
 if TYPE_CHECKING:
     from streams.interfaces.cli.show.library import ScopeHistory
 
+# An arm stays a mapping as its policy keeps it. Its fields are those of the policy that learned it, and of
+# whatever build that was, so each is read with a default.
 Arm = Mapping[str, Any]
 
 
@@ -53,6 +55,7 @@ def as_json(scope: str, arm: Arm) -> dict[str, Any]:
 def list_arms(page: Page, shelf: ScopeHistory, memory: Memory) -> None:
     """A line for each arm of a scope."""
     arms = arms_in(memory)
+    # Retired arms stay in the list: a person may want one back, and needs its id for that.
     retired = sum(bool(arm.get("retired")) for arm in arms)
     out = f", {retired} retired" if retired else ""
     live = len(arms) - retired
@@ -77,6 +80,7 @@ def single_arm(shelf: ScopeHistory, arm: Arm) -> Page:
     page.line((arm["id"], "strong"), f"{name}  arm, {arm.get('origin', '')}{after}")
     page.line((shelf.scope, "dim"))
     if arm.get("retired"):
+        # Who decided it matters to whoever thinks of restoring it.
         why = "as a person said" if arm.get("word") else "since what it brought stayed low"
         page.line(("retired", "warn"), f"   {why}; nobody chooses it until it is restored")
     page.line()

@@ -26,6 +26,8 @@ def show(
 ) -> int:
     """Print an episode, or one address of it, or write its tree; the exit code."""
     with closing(open_log(log)) as opened:
+        # One reading serves every form below: page, JSON and tree of an episode must not differ in what
+        # they take it to be.
         sheet = read(opened, find_episode(opened, wanted))
         taken = sheet.journal.get("taken")
         if isinstance(taken, TraceTaken):
@@ -62,6 +64,7 @@ def _page(opened: SqliteLog, sheet: EpisodeView, log: str | None) -> Page:
 
     name, runs = sheet.episode, list[str]()
     if sheet.admitted is not None:
+        # Its problem's id is what people know it by, but that means the latest run of the problem.
         asked = sheet.admitted.problem
         runs = runs_of(opened, asked.id, asked.domain)
         if runs[-1:] == [sheet.episode] and runs == runs_of(opened, asked.id):

@@ -34,6 +34,7 @@ def graph(
     json: bool,
 ) -> int:
     """Show the graph; ``--file`` writes it, ``--json`` gives one object."""
+    # One scope at a time: graphs of two domains beside each other would be read as one.
     shelf = Library.of(log).one(scope)
     memory = shelf.version(at)
     found = drawn(memory)
@@ -75,6 +76,8 @@ def inspect(found: Drawn, memory: Memory, problem: str, *, json: bool) -> int:
         for each, signal in sorted(signals.items(), key=lambda pair: -pair[1]):
             share = f" p {active.shares[each]:.3f}" if name == "principles" else ""
             words = found.cases.get(each) or found.texts.get(each) or each
+            # Below the floor nothing is shown to an episode; here it is, since whoever asks why a problem
+            # got no principle has to see how near the nearest was.
             if name == "queries" and signal < active.floor:
                 words = f"(not like it: nothing in service) {words}"
             page.line(f"{signal:9.4f}{share}  ", cut(one_line(words), page.width - 20))

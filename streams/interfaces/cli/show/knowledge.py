@@ -28,6 +28,7 @@ def knowledge(log: str | None, *, scope: str | None, at: int | None, json: bool)
         _scope(page, library, shelf, shelf.version(at))
     if not shelves:
         page.line("nothing learned yet")
+    # A command to paste needs an id that is there: the first of what is on the screen.
     rule = next((r for shelf in shelves for r in rules_of(shelf.version(at))), None)
     if rule is not None:
         page.line()
@@ -64,6 +65,7 @@ def _scope(page: Page, library: Library, shelf: ScopeHistory, memory: Memory) ->
             effects = [effect.line for effect in library.effects(shelf, rule)]
             for line in effects if tried is None else [tried, *effects]:
                 page.wrapped(line, indent=6)
+    # What is out of prompts is named with the reason, as nobody restores what they do not see.
     retired = [item for _, item in memory.aside if item.kind == "rule"]
     if retired:
         page.line(("retired  ", "dim"), " ".join(item.id for item in retired))
@@ -96,6 +98,7 @@ def fitted(memory: Memory) -> list[Fitted]:
     # A label that nobody could give counts for no side, and is left out as it is in fitting.
     known = [] if memory.labels is None else [x for x in memory.labels if x.right is not None]
     found: list[Fitted] = []
+    # Policies, models and sources of confidence are not alike in how much they boast: each has its own.
     for key in sorted({label.key for label in known}):
         mine = [label.right for label in known if label.key == key]
         at = {f"{c}": calibrated(memory.labels, key, c) for c in STATED}

@@ -125,6 +125,8 @@ def single(log: str | None, wanted: str, *, scope: str | None, json: bool) -> in
     library = Library.of(log)
     shelf = library.one(scope)
     wanted = one_of(wanted, shelf.ids()) or wanted
+    # Arms, lessons and rules share these commands, since a person who follows an id from an episode does
+    # not know which of them it names.
     arm = arm_of(shelf.memory.latest, wanted)
     if arm is not None:
         if json:
@@ -197,6 +199,7 @@ def _single(
     if not worth:
         # Right answers stand beside a lesson whether or not it helped, so no use of it is evidence.
         page.line(("effect  ", "dim"), "not measured: that it was shown says nothing of its worth")
+    # Lessons that say the same have one standing: retiring one of them retires the others as well.
     again = alike(shelf.memory.latest.standing, item.mark)
     if again:
         page.wrapped(f"says the same as {' '.join(again)}: judged and measured as one")
@@ -205,6 +208,7 @@ def _single(
         page.line(("its episode  ", "dim"), command("show", item.evidence[0], log=log))
     taught = learning_id(shelf.scope, item.batch)
     page.line(("learned in   ", "dim"), command("show", taught, log=log))
+    # What it would cost to measure is said by that command before a call is made.
     if not effects:
         page.line(("its effect   ", "dim"), command("effect", "lesson", item.id, log=log))
     return page
@@ -235,6 +239,7 @@ def difference(log: str | None, old: int, new: int, *, scope: str | None, json: 
     after = {i.id: i for i in shelf.version(new, "V2").items}
     added = [item for name, item in after.items() if name not in before]
     gone = [item for name, item in before.items() if name not in after]
+    # Items of the same id and another text are rewritten; what only moved in the list is no difference.
     changed = [(before[n], i) for n, i in after.items() if n in before and before[n].text != i.text]
     if json:
         rewritten = [{"id": b.id, "role": b.role, "old": a.text, "new": b.text} for a, b in changed]

@@ -80,6 +80,7 @@ class ScopeHistory:
 
     def no_such(self, wanted: str, log: str | None = None, where: str = "") -> CliError:
         """The error for an id of nothing, with the nearest there is."""
+        # Ids of all versions are looked through, as what was retired or forgotten is asked for as well.
         said = near(wanted, self.ids())
         lists = (command("lessons", "list", log=log), command("knowledge", "show", log=log))
         hint = f"{said[:1].upper()}{said[1:]} All: {', or '.join(lists)}".lstrip()
@@ -98,11 +99,13 @@ class ScopeHistory:
 
     def backing(self, rule: MemoryItem, upto: int) -> tuple[str, ...]:
         """The lessons that were read when a rule was first written."""
+        # Later consolidations that left the text as it was had read other lessons, and did not write it.
         written = self.made.get((self.since(rule, upto), rule.role))
         return () if written is None else written.lessons
 
     def is_retired(self, item: MemoryItem) -> bool:
         """Whether the newest version keeps an item out of prompts."""
+        # By its mark, since ids of rules return: one that is written anew in the same words stays retired.
         return any(other.mark == item.mark for _, other in self.memory.latest.aside)
 
     def uses_of(self, item: MemoryItem) -> list[Use]:
@@ -159,6 +162,7 @@ class Library:
 
     def follow(self, log: SqliteLog) -> None:
         """Take in what the log has had added since it was read last."""
+        # A page asks whenever it is looked at: where nothing came there is nothing to do, not even a query.
         end = log.end()
         if self.read_to == end:
             return
@@ -233,6 +237,7 @@ class Library:
         shelves = sorted(self.shelves.values(), key=lambda shelf: shelf.scope)
         if part is None:
             return [shelf for shelf in shelves if holds(shelf)]
+        # A whole name goes before a part, or a scope whose name begins another's could never be meant.
         found = [s for s in shelves if s.scope == part] or [s for s in shelves if part in s.scope]
         if not found:
             names = ", ".join(shelf.scope for shelf in shelves) or "none"
@@ -248,6 +253,7 @@ class Library:
         self, part: str | None, holds: Callable[[ScopeHistory], bool] = has_learned
     ) -> ScopeHistory:
         """The one scope that is meant. Raises a usage error that lists the choices."""
+        # What holds nothing is no choice: most logs have scopes of policies that learn nothing.
         found = self.chosen(part, holds)
         if len(found) == 1:
             return found[0]

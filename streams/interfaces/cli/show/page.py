@@ -71,6 +71,7 @@ class Page:
 
     def text(self) -> str:
         """The page without styles, and with nothing that could steer a terminal."""
+        # The whole page is cleaned once more, though its parts were: one part that was forgotten is enough.
         lines = ("".join(text for text, _ in line).rstrip() for line in self.lines)
         return clean("\n".join(lines))
 
@@ -106,5 +107,6 @@ def spread(left: Iterable[str | Span], right: str, width: int) -> tuple[Span, ..
     """Spans at the left and a text at the right end of a line, if both fit."""
     spans = tuple(map(span, left))
     used = sum(cells(text) for text, _ in spans)
+    # Where both do not fit, the line runs on: to cut an id or a policy's name would be worse.
     gap = width - used - cells(right)
     return (*spans, (" " * max(gap, 2), ""), (right, "dim"))

@@ -16,6 +16,8 @@ from streams.views.sheet import EpisodeView
 
 def episode_json(sheet: EpisodeView) -> dict[str, Any]:
     """One object for an episode."""
+    # Scripts rely on these keys: one may come, none may go or change its meaning. What is not known is
+    # null, for 0 or an empty text would be counted as something that was seen.
     closed, opened, known = sheet.closed, sheet.opened, sheet.known
     source = opened or sheet.learned_from
     standing = None

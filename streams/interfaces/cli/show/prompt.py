@@ -14,6 +14,8 @@ from streams.views.sheet import EpisodeView
 from streams.views.words import clean, joined, one_line, pad
 
 
+# Everything here is whole: the other screens cut, and this is where a person comes to read what was cut.
+# Only what could steer a terminal is taken out of texts.
 def page_of(sheet: EpisodeView, moment: StepView) -> Page:
     """The whole screen."""
     page = Page()

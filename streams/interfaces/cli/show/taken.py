@@ -21,6 +21,7 @@ STEP_CHARS = 2_000
 
 def known_of(episode: str, journal: Mapping[str, Event]) -> Known:
     """What is known of its answer."""
+    # By the fold that memories use, so that a verdict counts here exactly as it does in learning.
     fold = GradesFold()
     for event in journal.values():
         if isinstance(event, Graded):
@@ -30,6 +31,7 @@ def known_of(episode: str, journal: Mapping[str, Event]) -> Known:
 
 def page_of(episode: str, taken: TraceTaken, journal: Mapping[str, Event], log: str | None) -> Page:
     """The whole screen."""
+    # Where it came from stands at the top: nothing below was done by this system, or paid for through it.
     page = Page()
     model = taken.model and f"({taken.model})"
     trace = f", trace {taken.trace}" if taken.trace else ""
@@ -48,6 +50,7 @@ def page_of(episode: str, taken: TraceTaken, journal: Mapping[str, Event], log: 
         if who == "tool":
             who = f"calls {clean(step.tool or 'a tool')}"
             who += f" with {one_line(step.asked)}" if step.asked else ""
+        # An empty result and one that the other tool did not record are different things.
         if said is None:
             said = "(its result is not in the trace)"
         elif step.failed:

@@ -29,6 +29,8 @@ def tree_in(sheet: EpisodeView) -> Tree | None:
 
 def judge_of(sheet: EpisodeView) -> Judge:
     """Who says of any answer in an episode whether it is right: whoever said it of its own, or the domain's checker."""
+    # A checker can judge any answer, a person has judged the given one alone: elsewhere in the tree it
+    # stays unknown where only a person could tell.
     known, closed, posed = sheet.known, sheet.closed, sheet.admitted
     given = (None if closed is None else closed.answer, known.outcome)
 
@@ -45,6 +47,8 @@ def draw(page: Page, sheet: EpisodeView) -> None:
     tree = tree_in(sheet)
     if tree is None:
         return
+    # The way to the answer is in the colour of what became of it; what was cut off and what was mended
+    # stand out beside it, for these are where a search can go wrong.
     page.rule("tree")
     page.line((headline(tree), "dim"))
     ended = ENDED.get(sheet.known.outcome, "strong")
@@ -59,6 +63,7 @@ def write(sheet: EpisodeView, path: Path) -> None:
     tree = tree_in(sheet)
     if tree is None:
         raise usage(f"{sheet.episode} has no tree to draw", field="--tree")
+    # By the ending alone: an option for the form could contradict the name.
     if path.suffix not in (".svg", ".html"):
         raise usage(f"{path} must end in .svg or .html", field="--tree")
     judge, posed = judge_of(sheet), sheet.admitted
