@@ -65,8 +65,8 @@ MENU: Final = (
 
 def templates() -> Environment:
     """What pages are drawn with: everything is escaped, and nothing may be missing."""
-    # What is missing is an error instead of an empty place: a page must not leave out in silence what
-    # a view has renamed.
+    # What is missing is an error instead of an empty place: a page must not leave
+    # out in silence what a view has renamed.
     made = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
@@ -94,7 +94,8 @@ class Dashboard:
 
     def app(self, hosts: Hosts) -> Starlette:
         """The application, which follows the log while it is up."""
-        # Pages answer to GET alone; the two forms that change something have addresses of their own.
+        # Pages answer to GET alone; the two forms that change something have
+        # addresses of their own.
         pages = [Route(path, self._page(path)) for path in PAGES]
         return Starlette(
             routes=[
@@ -177,7 +178,8 @@ class Dashboard:
 
     def failed(self, request: Request, error: Exception) -> Response:
         """What went wrong, as a page."""
-        # A command says the same as an error on its screen, with the same words and what to do next.
+        # A command says the same as an error on its screen, with the same words
+        # and what to do next.
         status, detail, hint = 404, str(error), ""
         if isinstance(error, HTTPException):
             status, detail = error.status_code, error.detail
@@ -208,7 +210,8 @@ class Dashboard:
 
     def metrics(self, request: Request) -> Response:
         """The log's metrics, up to the last look."""
-        # Figures of a log that cannot be read any more look alive: their age tells an alert that they are not.
+        # Figures of a log that cannot be read any more look alive: their age
+        # tells an alert that they are not.
         age_s = time.monotonic() - self.live_log.heard_s
         with self.live_log.lock:
             counted = self.live_log.counts.samples()
@@ -217,7 +220,8 @@ class Dashboard:
 
     def livez(self, request: Request) -> Response:
         """That it runs."""
-        # Not whether the log can be read: a restart would not bring a broker back, and lose what was folded.
+        # Not whether the log can be read: a restart would not bring a broker
+        # back, and lose what was folded.
         return PlainTextResponse("ok\n")
 
     def readyz(self, request: Request) -> Response:

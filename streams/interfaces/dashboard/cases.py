@@ -15,7 +15,8 @@ from streams.interfaces.dashboard.live_log import LiveLog
 
 def case_page(live_log: LiveLog, asked: Mapping[str, str]) -> dict[str, Any]:
     """A case with its steps, where it came from and how it was judged."""
-    # The page of an episode could not show it: it has no policy, no addresses and no memory of ours.
+    # The page of an episode could not show it: it has no policy, no addresses
+    # and no memory of ours.
     with live_log.looking() as log:
         name = find_episode(log, asked.get("id") or "-")
         journal = log.journal(name)

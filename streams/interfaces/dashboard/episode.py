@@ -19,7 +19,6 @@ from streams.research.analysis.tree_page import (
     LEGEND,
     VERDICTS,
     Drawing,
-    Judge,
     Node,
     placed,
     searched,
@@ -50,36 +49,33 @@ def tree(sheet: EpisodeView, found: Sequence[Row]) -> tuple[str, Drawing | None]
         if tries and row.round is not None:
             branches.setdefault(f"try {row.round + 1}", []).append(row)
         elif not tries and len(place) > 2:
-            # A lane of the outermost forks; what is in no lane is no branch. The key is its address, as
-            # two forks have lanes of the same numbers; the number is only its title.
+            # A lane of the outermost forks; what is in no lane is no branch. The key is its
+            # address, as two forks have lanes of the same numbers; the number is only its title.
             branches.setdefault(".".join(place[:2]), []).append(row)
-    nodes = [
-        _outcome(key if tries else f"lane {lane_of(key)}", rows, judge)
-        for key, rows in branches.items()
-    ]
+    nodes: list[Node] = []
+    for key, steps in branches.items():
+        answers = [
+            (row.at, answer)
+            for row in steps
+            for _, fact in row.said
+            if isinstance(answer := getattr(fact, "answer", None), str)
+        ]
+        # A branch came to its last answer; one without any leads to where it began.
+        at, answer = answers[-1] if answers else (steps[0].at, "")
+        verdict = VERDICTS[judge(answer)] if answer else ""
+        said = "; ".join(f"{row.asked}: {row.answered}" for row in steps if row.tone in JUDGING)
+        title = key if tries else f"lane {lane_of(key)}"
+        nodes.append(Node(title, one_line(answer), one_line(said), verdict or "open", verdict, at))
     if not tries and not any(node.answer for node in nodes):
         nodes = []
     about = f"{'tries' if tries else 'lanes'}, each with the answer it came to"
     final = one_line((sheet.closed.answer if sheet.closed is not None else None) or "")
-    # Several may have come to the answer that was given: it was the last of them that ended the episode.
+    # Several may have come to the answer that was given: it was the last of
+    # them that ended the episode.
     came = [node for node in nodes if final and node.answer == final]
     for node in came[-1:]:
         node.chosen = True
     return about, placed([Node("the problem", tone="root", children=nodes)]) if nodes else None
-
-
-def _outcome(title: str, rows: Sequence[Row], judge: Judge) -> Node:
-    """The last answer of some steps, and what was said of it."""
-    answers = [
-        (row.at, answer)
-        for row in rows
-        for _, fact in row.said
-        if isinstance(answer := getattr(fact, "answer", None), str)
-    ]
-    at, answer = answers[-1] if answers else (rows[0].at, "")
-    verdict = VERDICTS[judge(answer)] if answer else ""
-    said = "; ".join(f"{row.asked}: {row.answered}" for row in rows if row.tone in JUDGING)
-    return Node(title, one_line(answer), one_line(said), verdict or "open", verdict, at)
 
 
 # ── What guided it, and what is beside it ────────────────────────────────────────────────────

@@ -10,8 +10,8 @@ from streams.core.topology import STAGES, TOPICS
 
 WIDTH, HEIGHT = 132, 56
 COLUMN, ROW, MARGIN = 168, 92, 12
-# What there is comes from the topology itself; only places are said here. A stage or topic without one is
-# an error at the first look, and not a box that is missing without a word.
+# What there is comes from the topology itself; only places are said here. A stage or topic without
+# one is an error at the first look, and not a box that is missing without a word.
 PLACES: Final[Mapping[str, tuple[float, float]]] = {
     "produce": (0, 1),
     "problems": (1, 1),
@@ -117,7 +117,8 @@ def _path(source: str, target: str) -> str:
         side = WIDTH / 2 + 2 * BESIDE * (1 if below else -1)
         top, bottom = y1 + (HEIGHT if below else 0), y2 + (0 if below else HEIGHT)
         return f"M{x1 + side:g} {top:g}V{bottom:g}"
-    # Lines leave and enter a box a little apart, or two that meet at one side could not be told apart.
+    # Lines leave and enter a box a little apart, or two that meet at one side
+    # could not be told apart.
     right = x1 < x2
     start, end = x1 + (WIDTH if right else 0), x2 + (0 if right else WIDTH)
     middle, up, down = (start + end) / 2, y1 + HEIGHT / 2, y2 + HEIGHT / 2

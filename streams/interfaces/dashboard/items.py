@@ -1,8 +1,9 @@
 """Lessons and rules: since when they stand, with evidence, what became of their uses, and their effect."""
 
-# Two figures stand beside each other on these pages and must not be taken for one another. The worth is what
-# became of episodes that had an item, with all that made them hard or easy; it is free, and there for all.
-# The effect is measured by probes: the same episodes again without the item, which somebody had to pay for.
+# Two figures stand beside each other on these pages and must not be taken for one another. The
+# worth is what became of episodes that had an item, with all that made them hard or easy; it is
+# free, and there for all. The effect is measured by probes: the same episodes again without the
+# item, which somebody had to pay for.
 
 from __future__ import annotations
 
@@ -109,9 +110,11 @@ def items(
     found = [life for life in found if stands(life, fold, number, wanted.get("all", ""))]
     order = "" if wanted.get("order") in (None, "uses") else wanted["order"]
     found.sort(key=_order(order, measured))
-    # Pages are counted by place and not by id: orders change as uses come in, and a list may jump a little.
+    # Pages are counted by place and not by id: orders change as uses come in,
+    # and a list may jump a little.
     first = int(wanted["from"]) if wanted.get("from", "").isdecimal() else 0
-    # An item that was right in half of its uses is good where a tenth is right: the scope is the measure.
+    # An item that was right in half of its uses is good where a tenth is
+    # right: the scope is the measure.
     among = among_all(batches, scope)
     shown = [
         Item(life, name_of(life.item), worth(life, among), most_probed(measured.get(life.key, {})))
@@ -175,7 +178,8 @@ def item(
     life = state.lives.known.get((scope, key))
     if life is None:
         return None
-    # An episode pinned one text of an item: others under its id were rewritten, and have uses of their own.
+    # An episode pinned one text of an item: others under its id were rewritten,
+    # and have uses of their own.
     had = state.lives.used_in
     used = [episode for episode in state.lives.uses if any(one is life for one in had(episode))]
     used.reverse()
@@ -204,7 +208,8 @@ def item(
 
 def _graded(state: State, log: SqliteLog, episode: str) -> tuple[str, Known, bool]:
     """An episode with what is known of its answer, and whether it gave one."""
-    # Of one that is still open it is not known yet, which must not look like an answer that is missing.
+    # Of one that is still open it is not known yet, which must not look like
+    # an answer that is missing.
     closed = log.find(episode, "closed")
     answered = not isinstance(closed, EpisodeClosed) or closed.answer is not None
     return episode, state.outcomes.of(episode), answered

@@ -48,7 +48,8 @@ class ScopeLine:
 
 def scopes(state: State, batches: Sequence[BatchFigures]) -> list[ScopeLine]:
     """Every scope that has a memory, by name."""
-    # Scopes come from memories, and not from batches: one that has closed none yet is there as well.
+    # Scopes come from memories, and not from batches: one that has closed
+    # none yet is there as well.
     lines: list[ScopeLine] = []
     for name, fold in sorted(state.memories.items()):
         latest, mine = fold.latest, [batch for batch in batches if batch.scope == name]
@@ -90,7 +91,8 @@ def versions(fold: MemoryFold, batches: Mapping[tuple[str, int], BatchFigures]) 
 def overview(state: State, figures: Figures, wanted: str) -> dict[str, Any]:
     """All scopes, and the versions of the one that is wanted."""
     names = sorted(state.memories)
-    # A scope that is gone, as after another log took the place of this one, shows the first instead.
+    # A scope that is gone, as after another log took the place of this one,
+    # shows the first instead.
     scope = wanted if wanted in state.memories else next(iter(names), None)
     shown = [] if scope is None else versions(state.memories[scope], figures.batches)
     return {

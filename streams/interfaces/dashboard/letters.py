@@ -69,14 +69,16 @@ async def form_of(request: Request, token: str | None) -> dict[str, str]:
         body += chunk
         first, more, _ = body.partition(b"&")
         if not trusted and more:
-            # Our forms have the token first, so that a wrong one is refused before megabytes are read.
+            # Our forms have the token first, so that a wrong one is refused before
+            # megabytes are read.
             given = _fields(first).get("token")
             if given is not None and not may_change(token, given):
                 raise HTTPException(403, NOT_THE_TOKEN)
             trusted = given is not None
         if not trusted and len(body) > MOST_OF_STRANGERS:
             raise HTTPException(403, "the token has to be given first")
-    # Once more on the whole: a form may be too short to have been looked at, or give the token twice.
+    # Once more on the whole: a form may be too short to have been looked at,
+    # or give the token twice.
     fields = _fields(body)
     if not may_change(token, fields.get("token", "")):
         raise HTTPException(403, NOT_THE_TOKEN)
@@ -93,8 +95,8 @@ def replay(
 ) -> dict[str, Any]:
     """Send a letter on as it is, or as it was mended; what came of it, and the status to answer with."""
     found = _found(live_log, given.get("n", ""))
-    # Browsers send lines as CRLF, whatever they were shown. A text that nobody changed is sent on as the
-    # bytes that came: what is not UTF-8 does not survive the way through a form.
+    # Browsers send lines as CRLF, whatever they were shown. A text that nobody changed is sent on
+    # as the bytes that came: what is not UTF-8 does not survive the way through a form.
     text = given.get("text")
     plain = None if text is None else text.replace("\r\n", "\n")
     value: bytes | None = None

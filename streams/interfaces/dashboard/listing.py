@@ -101,6 +101,7 @@ def name_of(episode: str) -> str:
 
 def _spent(ended: Mapping[str, Any]) -> dict[str, Any]:
     """Confidence and usage of a closing; unknown is none."""
+    # One count without the other is no sum of tokens, and 0 would be one.
     usage: Mapping[str, Any] = ended.get("usage") or {}
     prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
     return {
@@ -139,7 +140,7 @@ def answers(log: SqliteLog, state: State, status: str, before: int) -> Leaf:
     return Leaf(lines, lines[-1].offset if len(rows) > PAGE else None)
 
 
-# Lists read the few fields that they show, and do not decode events: a record of a build that knows more
-# kinds has its line here all the same.
+# Lists read the few fields that they show, and do not decode events: a record of a build that knows
+# more kinds has its line here all the same.
 def _json(body: str | bytes | None) -> dict[str, Any]:
     return {} if body is None else orjson.loads(body)

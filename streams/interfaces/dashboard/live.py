@@ -50,8 +50,8 @@ class Live:
         seen, still = live_log.version, 0.0
         yield f"retry: 2000\nevent: hello\ndata: {seen}\n\n"
         while not live_log.stopped.is_set() and not await request.is_disconnected():
-            # Looking once a second instead of being woken: a busy log changes hundreds of times in one,
-            # and each event makes a browser fetch its whole page.
+            # Looking once a second instead of being woken: a busy log changes hundreds of times in
+            # one, and each event makes a browser fetch its whole page.
             await asyncio.sleep(LIVE_S)
             live_log.tick()
             still += LIVE_S

@@ -147,8 +147,8 @@ class LiveLog:
 
     def _take(self) -> bool:
         """Read a stretch into everything that is kept. Returns whether there is more."""
-        # The counts are read first, and all else up to where they came: a page that shows figures from
-        # one moment beside episodes from another would contradict itself.
+        # The counts are read first, and all else up to where they came: a page that shows figures
+        # from one moment beside episodes from another would contradict itself.
         more = self.counts.read()
         for each in spent_since(self.log, 0, max(self.moved, 0), self.counts.offset):
             self.budgets.feed(*each)

@@ -48,8 +48,9 @@ class Belief:
     retired: bool
 
 
-# Policies learn numbers of their own kinds, and a page knows a few of them by their keys. Everything is read
-# with a default: what an older or a newer build wrote is shown as far as it is there.
+# Policies learn numbers of their own kinds, and a page knows a few of them
+# by their keys. Everything is read with a default: what an older or a newer
+# build wrote is shown as far as it is there.
 def learned(fold: MemoryFold) -> Mapping[str, Any]:
     """What the newest version keeps in numbers."""
     return fold.latest.learned
@@ -97,7 +98,8 @@ def _arms(fold: MemoryFold, now: Mapping[str, Any]) -> list[Arm]:
     found: list[Arm] = []
     for arm in now.get("arms", ()):
         name, count = arm["id"], arm.get("pulls", 0)
-        # An arm that came later had no pull before, so that its line begins where those of others do.
+        # An arm that came later had no pull before, so that its line begins where
+        # those of others do.
         pulls = [version.get(name, 0) for version in history]
         top, step = max([*pulls, 1]), width / max(len(pulls) - 1, 1)
         spark = (f"{at * step:.1f},{height - height * n / top:.1f}" for at, n in enumerate(pulls))
@@ -145,6 +147,8 @@ def graph_page(state: State) -> list[dict[str, Any]]:
                 principles.append(
                     Principle(name, text, word, held["uncertainty"], leading[:SHOWN_EACH])
                 )
+            # A graph of a thousand edges is drawn on a page of its own; a table shows
+            # what weighs most.
             heaviest = sorted(graph.edges, key=lambda edge: (-edge.weight, edge.source))
             found.append(
                 {

@@ -33,7 +33,8 @@ class Running:
 
 def running(live_log: LiveLog, log: SqliteLog, most: int = SHOWN) -> list[Running]:
     """The episodes under way, those first that began last."""
-    # The newest: an episode that hangs for hours is on the list of all that run, and would fill this one.
+    # The newest: an episode that hangs for hours is on the list of all that
+    # run, and would fill this one.
     latest = sorted(live_log.open.items(), key=lambda each: -each[1])[:most]
     sorts = {"p": "problem", "b": "learning", "q": "probe"}
     found: list[Running] = []
@@ -59,7 +60,8 @@ def page(live_log: LiveLog, log: SqliteLog) -> dict[str, Any]:
     figures, counts = live_log.counts.figures, live_log.topics()
     rates = {name: live_log.rates.of(name) for name in counts}
     lags, batches = live_log.counts.lags(), figures.worked
-    # The scope that moved last is drawn; the others are a click away, for each drawing takes its time.
+    # The scope that moved last is drawn; the others are a click away, for
+    # each drawing takes its time.
     scope, others = progress.newest(batches)
     return {
         "figures": figures,

@@ -40,7 +40,8 @@ HEADERS: Final = {
 
 def steps(batches: Sequence[BatchFigures], grades: GradesFold) -> list[dict[str, Any]]:
     """What came batch by batch, with intervals, as an analysis of the log says it."""
-    # What nobody graded is unknown and not wrong, or the line would fall where nobody has looked yet.
+    # What nobody graded is unknown and not wrong, or the line would fall
+    # where nobody has looked yet.
     found = [
         Batch(
             each.number,
@@ -59,7 +60,8 @@ def shown(figures_now: Figures, scope: str) -> dict[str, Any] | None:
     panels = _panels(figures_now, scope)
     if panels is None:
         return None
-    # Browsers keep a drawing for an hour: its address is another as soon as it would show anything else.
+    # Browsers keep a drawing for an hour: its address is another as soon as
+    # it would show anything else.
     version = sha256(repr(panels).encode()).hexdigest()[:12]
     files: dict[tuple[Shape, Theme], str] = {
         (shape, theme): link("/progress.svg", scope=scope, theme=theme, shape=shape, v=version)
@@ -88,7 +90,8 @@ def file(live_log: LiveLog, asked: Mapping[str, str]) -> bytes | None:
     shape, theme = asked.get("shape", "wide"), asked.get("theme", "light")
     if shape not in SHAPES or theme not in THEMES or not can_draw():
         return None
-    # What is drawn is taken under the lock, and drawn without it: a drawing takes a good part of a second.
+    # What is drawn is taken under the lock, and drawn without it: a drawing
+    # takes a good part of a second.
     with live_log.lock:
         panels = _panels(live_log.counts.figures, asked.get("scope", ""))
     if panels is None:

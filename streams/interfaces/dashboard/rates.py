@@ -17,7 +17,8 @@ class Rates:
 
     def see(self, at: float, counts: Mapping[str, int]) -> None:
         """Note the counts of this moment."""
-        # One look from before the span stays: a rate over fewer seconds than the span would jump about.
+        # One look from before the span stays: a rate over fewer seconds than the
+        # span would jump about.
         self.seen.append((at, dict(counts)))
         while len(self.seen) > 2 and self.seen[1][0] <= at - self.span_s:
             self.seen.popleft()

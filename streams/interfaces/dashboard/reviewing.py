@@ -63,10 +63,12 @@ def judge(
         said = judgement(item, by, **stated)
     except CliError as error:
         return _told(item, error=error.detail, status=422)
-    # The word is feedback as any other, so what is said here and by `metalogue review` counts alike.
+    # The word is feedback as any other, so what is said here and by
+    # `metalogue review` counts alike.
     with closing(writable()) as log:
         new = put(log, said)
-        # Whoever reviews goes through a queue: the next one stands ready without another look at the list.
+        # Whoever reviews goes through a queue: the next one stands ready without
+        # another look at the list.
         after = next(queue(log), None)
     return _told(item, sent="recorded" if new else "known already", after=after)
 

@@ -70,7 +70,8 @@ class Step:
 
 def times(log: SqliteLog, sheet: EpisodeView) -> dict[str, int]:
     """When each address was recorded, Unix milliseconds; a fork's past is its parent's."""
-    # The parent comes first, so that what a fork recorded itself stands for what it shares an address with.
+    # The parent comes first, so that what a fork recorded itself stands for
+    # what it shares an address with.
     opened = sheet.opened
     before = [each for each in (opened.parent, opened.within) if each] if opened is not None else []
     found: dict[str, int] = {}
@@ -90,10 +91,12 @@ def timeline(found: Sequence[Row], at_ms: Mapping[str, int]) -> Timeline | None:
     spans = [
         (row, at_ms[row.at] / 1000 - (row.seconds or 0.0), at_ms[row.at] / 1000) for row in known
     ]
-    # The simulator answers at once: a strip on which nothing has a width would be all there is to see.
+    # The simulator answers at once: a strip on which nothing has a width
+    # would be all there is to see.
     if not spans or not any(row.seconds for row in known):
         return None
-    # Nobody records when a call began. Its reply was recorded at a known moment, and its seconds are known.
+    # Nobody records when a call began. Its reply was recorded at a known
+    # moment, and its seconds are known.
     first = min(begin for _, begin, _ in spans)
     calls = [Call(row, lane_of(row.at), begin - first, end - first) for row, begin, end in spans]
     scale = Scale.of(calls)
@@ -130,7 +133,8 @@ class Scale:
                 busy.append((begin, end))
         worked_s = sum(end - begin for begin, end in busy)
         gaps = [(end, begin) for (_, end), (begin, _) in pairwise(busy)]
-        # A pause counts as long by what the episode worked, or a few calls of an hour would have no pause.
+        # A pause counts as long by what the episode worked, or a few calls of an
+        # hour would have no pause.
         cut = [gap for gap in gaps if gap[1] - gap[0] > max(LONG_S, worked_s)]
         short_s = worked_s / 20
         whole_s = busy[-1][1] - sum(end - begin - short_s for begin, end in cut)
@@ -147,7 +151,8 @@ class Scale:
 
     def back(self, place: float) -> float:
         """Which second stands there."""
-        # A place within a pause is as far on in its real seconds, so that ticks there count the pause.
+        # A place within a pause is as far on in its real seconds, so that ticks
+        # there count the pause.
         second = place * self.whole_s / STRIP
         for begin, end in self.cut:
             if second <= begin:

@@ -32,9 +32,10 @@ from streams.runtime.embedded.reading import reading
 from streams.views.rows import rows
 from streams.views.sheet import EpisodeView, read
 
-# A view gets what stands behind the question mark of an address, which anybody may have typed: what it
-# cannot read it takes for unsaid, and what it does not find is a page with status 404, never a defect.
-# It returns plain values under `live_log.looking()`, so that a template never meets a fold that moves.
+# A view gets what stands behind the question mark of an address, which anybody may have
+# typed: what it cannot read it takes for unsaid, and what it does not find is a page with
+# status 404, never a defect. It returns plain values under `live_log.looking()`, so that a
+# template never meets a fold that moves.
 Asked: TypeAlias = Mapping[str, str]
 Look: TypeAlias = Callable[[LiveLog, Asked], dict[str, Any]]
 STATES: Final = (
@@ -85,7 +86,8 @@ def answers_page(live_log: LiveLog, asked: Asked) -> dict[str, Any]:
 
 def sheet_of(log: SqliteLog, asked: Asked) -> EpisodeView:
     """The episode that is asked for. Raises what is shown as a page of its own."""
-    # Commands and pages find an episode by the same words, so that a name can be taken from one to the other.
+    # Commands and pages find an episode by the same words, so that a name can
+    # be taken from one to the other.
     sheet = read(log, find_episode(log, asked.get("id") or None))
     if sheet.admitted is None and sheet.learned_from is None:
         raise HTTPException(404, f"{sheet.episode} is no episode")
@@ -106,8 +108,9 @@ def episode_page(live_log: LiveLog, asked: Asked) -> dict[str, Any]:
 
 def moment_page(live_log: LiveLog, asked: Asked) -> dict[str, Any]:
     """One step in full: its policy runs over its record once more, so no lock is held meanwhile."""
-    # The log is read through a connection of its own. What is on record of an episode never changes, so
-    # nothing is lost without the lock, and a policy that takes seconds holds up no other page.
+    # The log is read through a connection of its own. What is on record of an
+    # episode never changes, so nothing is lost without the lock, and a policy
+    # that takes seconds holds up no other page.
     at = asked.get("at", "")
     with reading(live_log.path) as log:
         sheet = sheet_of(log, asked)
@@ -139,15 +142,16 @@ def _derived(
     live_log: LiveLog, log: SqliteLog, sheet: EpisodeView, at: str
 ) -> tuple[StepView, str]:
     """The step with its question, or without and why this build cannot derive it."""
-    # Memories that are folded already spare a pass over the log; a fold that is behind, or that failed,
-    # may lack the version that the episode pinned.
+    # Memories that are folded already spare a pass over the log; a fold that is behind, or that
+    # failed, may lack the version that the episode pinned.
     scope = "" if sheet.admitted is None else sheet.admitted.scope
     fold = (
         live_log.state.memories.get(scope) if live_log.caught_up and not live_log.failed else None
     )
     try:
         return moment(log, sheet, at, None if fold is None else fold.versions), ""
-    # The reply is on record whatever the policy asks by now: the page is shown with it, and says why not more.
+    # The reply is on record whatever the policy asks by now: the page is
+    # shown with it, and says why not more.
     except Diverged as error:
         why = f"the policy asks something else here now: {error}"
     except (PolicyChanged, NoPolicy, BadSetting) as error:
@@ -178,7 +182,8 @@ def learning_page(live_log: LiveLog, asked: Asked) -> dict[str, Any]:
 def items_page(live_log: LiveLog, asked: Asked) -> dict[str, Any]:
     """Lessons or rules of a scope."""
     with live_log.looking() as log:
-        # Whoever comes from the menu has named no scope: the first is as good as any, and never empty-handed.
+        # Whoever comes from the menu has named no scope: the first is as good as
+        # any, and never empty-handed.
         scope = asked.get("scope") or next(iter(sorted(live_log.state.memories)), "")
         batches = live_log.counts.figures.batches
         measured = live_log.effects.measured(log, live_log.state, scope)

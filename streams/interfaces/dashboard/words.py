@@ -14,8 +14,9 @@ from schemas.identity import is_taken
 from streams.views.facts import headline
 from streams.views.words import clean, count, counted, graded, kilo, one_line, plural
 
-# Unknown is never shown as 0: a dash or a word stands for it in every column. What a model or a client
-# wrote is escaped by templates; `clean` takes out what could steer a terminal or hide in a browser.
+# Unknown is never shown as 0: a dash or a word stands for it in every column.
+# What a model or a client wrote is escaped by templates; `clean` takes out what
+# could steer a terminal or hide in a browser.
 UNKNOWN = "unknown"
 
 
@@ -117,7 +118,8 @@ def page_of(episode: str) -> str:
 
 def scope_parts(name: str) -> tuple[str, str, str, str]:
     """Domain, policy, walk and digest of a scope's settings; what it does not have is empty."""
-    # A name of more parts is of a build that names scopes otherwise: it is shown whole instead of cut.
+    # A name of more parts is of a build that names scopes otherwise: it is
+    # shown whole instead of cut.
     domain, policy, walk, digest = (*name.split("/"), "", "", "", "")[:4]
     return (domain, policy, walk, digest) if name.count("/") < 4 else (name, "", "", "")
 

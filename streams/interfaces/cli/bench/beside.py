@@ -28,7 +28,8 @@ def run(
 
     # A folder that cannot be written to is refused first: the runs below may take hours.
     folder_of(folder, "--out")
-    # Each run is an ordinary command that prints a summary of its own; only the analysis is the result.
+    # Each run is an ordinary command that prints a summary of its own; only
+    # the analysis is the result.
     with redirect_stdout(io.StringIO()):
         produce(command, log, problems)
         work(command, log, backbone)

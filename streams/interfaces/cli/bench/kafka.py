@@ -31,7 +31,8 @@ def run(log: str | None, say: Callable[[str], None]) -> dict[str, object]:
             place = place_of(_script("start", environ).strip().splitlines()[-1])
             return reached(place, lambda: measure(place, say))
         finally:
-            # The broker is a process of its own and would outlive this one, even a start that failed.
+            # The broker is a process of its own and would outlive this one, even a
+            # start that failed.
             _script("clean", environ)
 
 

@@ -14,7 +14,8 @@ from streams.research.bench.uncovered import UNCOVERED
 
 def listed(*, json: bool) -> int:
     """Every recipe of this build, then the tables and figures without one."""
-    # Every recipe is read before the first line is printed, so that a broken one leaves no half list.
+    # Every recipe is read before the first line is printed, so that a broken
+    # one leaves no half list.
     for row in [_row(load(name)) for name in names()]:
         if json:
             out_json(row)

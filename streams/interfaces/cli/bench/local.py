@@ -23,6 +23,7 @@ def run(
     data: str, *, folder: str, backbone: str, minutes: float, only: list[str], json: bool
 ) -> int:
     """Make what is not made yet, and print the table."""
+    # Each walk has a log of its own, since what one policy learns must not teach another.
     walks = [walk for walk in local.WALKS if not only or walk.policy in only]
     place = folder_of(folder, "--out")
     try:
@@ -56,6 +57,8 @@ def table_of(folder: Path, walks: Sequence[local.Walk]) -> list[Row]:
             continue
         with closing(open_log(log)) as opened:
             reading = read(opened)
+        # Learning is paid for as well: a walk that learns had these calls beside
+        # those of its problems.
         spent = sum(each.calls for each in reading.learning.values())
         rows.append((walk.name, local.figures(list(reading.cases()), spent)))
     return rows

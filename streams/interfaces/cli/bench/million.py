@@ -17,11 +17,13 @@ def run(sizes: str, *, plot: str | None, json: bool) -> int:
     """Measure every size, and print the table; the exit code."""
     wanted = sizes_of(sizes)
     if plot is not None:
-        # Hours may lie between here and the drawing: what it needs is tried while nothing can be lost.
+        # Hours may lie between here and the drawing: what it needs is tried while
+        # nothing can be lost.
         if not can_draw():
             raise usage(MISSING, field="--plot")
         try:
-            # Appending nothing shows that the file can be written, and leaves what it holds as it is.
+            # Appending nothing shows that the file can be written, and leaves what it
+            # holds as it is.
             Path(plot).open("ab").close()
         except OSError as error:
             raise refused(error, "--plot") from error

@@ -24,8 +24,8 @@ class BenchView:
     def draw(self, figures: Figures, running: int, elapsed: float) -> None:
         """Show how far it is, and how long the rest takes at the pace so far."""
         closed, problems = figures.closed, figures.total
-        # The pace counts from the first look: a run that goes on inherits closed problems, and their
-        # time was another worker's.
+        # The pace counts from the first look: a run that goes on inherits closed problems, and
+        # their time was another worker's.
         self.began = self.began or (elapsed, closed)
         since, before = self.began
         left = "unknown"

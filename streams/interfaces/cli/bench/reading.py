@@ -75,7 +75,8 @@ def run(
     place.mkdir(parents=True, exist_ok=True)
     chosen = ways(backbone, model)
     for name, spelling in chosen.items():
-        # One deadline for all ways: what the first ones take, the last one lacks, and goes on with later.
+        # One deadline for all ways: what the first ones take, the last one lacks,
+        # and goes on with later.
         left = end - time.monotonic()
         if left <= 0:
             break

@@ -92,6 +92,9 @@ class Wanted:
 
     def command(self) -> str:
         """The command line that runs this again."""
+        # It stands in the report, so that a reader can check a figure by running
+        # it. What changes no figure is left out: the log, the folder, how many run
+        # at a time, and what the whole may spend.
         models, options = self.models, self.options
         said: list[tuple[str, Any]] = [
             ("--backbone", models.backbone),
@@ -180,12 +183,14 @@ def run(wanted: Wanted, printed: Printed) -> int:
     if not stages:
         hint = f"Or try it on Game of 24 in their place, as CI does: --reduced ({STAND_IN})"
         raise usage("no data set of this recipe is here", field="--data", hint=hint)
+    # The last thing that can be refused, before the first that costs anything.
     folder, code = folder_of(wanted.out, "--out"), OK
     spending = Spending(wanted.totals)
     cells = [cell for stage in stages for cell in stage]
     for stage in stages:
         _produce(log, recipe, stage, cells, found)
-        # A stage that stopped early stops no later one: what is there is reported, with its exit code.
+        # A stage that stopped early stops no later one: what is there is
+        # reported, with its exit code.
         code = _work(log, wanted, spending) or code
     _complete_log(log, recipe, planner, wanted, spending)
     made = _reported(log, recipe, planner, wanted, world)
@@ -205,6 +210,8 @@ def run(wanted: Wanted, printed: Printed) -> int:
 
 def _foretell(planner: Planner, log: str, *, judge: bool, json: bool) -> int:
     """Say what would be done, from the log as it is; no call is made, and no log."""
+    # What is on the log already is not asked again, so a plan has to read it
+    # to know what is left to pay.
     results = Results(())
     if not is_missing(log):
         with closing(open_log(log)) as opened:
@@ -243,8 +250,8 @@ def _produce(
             source, matched = found[cell.data], recipe.runs[cell.run].matched
             lines = source.lines()
             if matched is not None:
-                # What the other run spent on a problem is this one's limit there: it is on the log by
-                # now, since it was a cell of an earlier stage.
+                # What the other run spent on a problem is this one's limit there: it is on the log
+                # by now, since it was a cell of an earlier stage.
                 lines = with_limits(lines, matched_limits(opened, matched, cell, cells))
             told = refusals(source.name, log, dry=False)
             say_refused(opened, told, Producer(opened, cell.plan).run(lines).refused, dry=False)
@@ -334,6 +341,9 @@ def _reported(
     }
     with closing(open_log(log)) as opened, Grading(own=wanted.grader) as grading:
         results = gather(opened, planner.cells(), planner.sources, grading.remembered())
+        # What side runs tell stands beside the episodes that they began at. A policy
+        # that is not here is named in the report: its cells are empty, and must not
+        # look as if nobody had asked for them.
         results.absent = frozenset(planner.absent)
         complete(results, recipe, opened.text)
         if has_fits(recipe):
@@ -343,6 +353,8 @@ def _reported(
 
 def commit() -> str:
     """The commit of this checkout, with a mark if files were changed since; else unknown."""
+    # A figure is of the code that made it: the version alone would not tell a
+    # changed checkout from it.
     here = Path(__file__).parent
     try:
         told = subprocess.run(
@@ -356,6 +368,7 @@ def commit() -> str:
 
 def write(made: Mapping[str, Any], folder: Path, name: str, form: Form | None) -> list[Path]:
     """The report in three forms, and beside it a folder of its tables and plots. ``form``: of plots, if any."""
+    # One report in all forms: none of them is computed anew, so that they cannot come to differ.
     data = orjson.dumps(made, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS) + b"\n"
     page = html(made, plots=form is not None).encode()
     texts = {f"{name}.md": markdown(made).encode(), f"{name}.json": data, f"{name}.html": page}

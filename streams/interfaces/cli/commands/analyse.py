@@ -35,7 +35,8 @@ def analyse(
     from streams.interfaces.cli.analysing import analyse as work
     from streams.interfaces.cli.setup import Models
 
-    # Without --audit no model is asked, whatever backbone is named: an analysis must cost nothing unasked.
+    # Without --audit no model is asked, whatever backbone is named: an
+    # analysis must cost nothing unasked.
     models = Models(backbone=backbone) if audit else None
     return work(run, log=log, folder=folder, json=json, models=models, judge=judge, grader=grader)
 

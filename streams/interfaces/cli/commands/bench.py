@@ -13,8 +13,9 @@ from streams.interfaces.cli.output import out, out_json, say
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
-# Each measurement prints the figures of one page or table of the documentation, so that whoever doubts one
-# can run it again. They are commands, since a figure that comes of a script of somebody's cannot be checked.
+# Each measurement prints the figures of one page or table of the documentation, so
+# that whoever doubts one can run it again. They are commands, since a figure that
+# comes of a script of somebody's cannot be checked.
 bench_group = group("bench", "Measurements, each printed by one command.")
 
 
@@ -24,6 +25,7 @@ def speed(json: Json = False) -> int:
 
     Steps beside a hand-written append, waiting beside plain asyncio tasks.
     """
+    # What durability costs is only to be seen beside the same work without it.
     from streams.research.bench.speed import run
 
     return show(run(say), json=json)
@@ -127,7 +129,8 @@ def retrieval(
     from streams.research.bench.retrieval import run
 
     try:
-        # The embedder is that of workers, with its cache: another one would measure another product.
+        # The embedder is that of workers, with its cache: another one would
+        # measure another product.
         maker = embedder_of(embedder, backbone_config(Models()))
         return show(run(Path(data), maker, None if index is None else Path(index)), json=json)
     except (OSError, ValueError) as error:
@@ -140,6 +143,8 @@ def kafka(log: NewLog = None, json: Json = False) -> int:
 
     Appends beside plain aiokafka, admission to answer, replay on take-over.
     """
+    # A broker of its own is started unless one is named: figures of a shared
+    # broker are those of its load.
     from streams.interfaces.cli.bench.kafka import run
 
     return show(run(log, say), json=json)
@@ -167,6 +172,7 @@ def game24_recorded(
         raise usage(str(error), field="--data") from error
 
 
+# Each measurement names its figures itself, so that a new one needs no words here.
 def show(figures: dict[str, object], *, json: bool) -> int:
     """Print figures by their names."""
     if json:

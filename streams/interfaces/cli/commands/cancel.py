@@ -30,8 +30,8 @@ def cancel(
 
     Their open calls are let go, what was answered stays on record, and no worker takes them up again.
     """
-    # It tells no worker: it states on the log that they are taken out, and whoever works on them hears it
-    # there. So it works from any process, and on Kafka as well.
+    # It tells no worker: it states on the log that they are taken out, and whoever works on them
+    # hears it there. So it works from any process, and on Kafka as well.
     from streams.interfaces.cli.cancelling import cancel_all
 
     return cancel_all(log, wanted, by=by, reason=reason, json=json)

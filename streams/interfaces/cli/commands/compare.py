@@ -85,8 +85,8 @@ class FormOptions:
         return chosen[0] if chosen else "page"
 
 
-# A comparison is a recipe that is made on the spot: it is run, resumed and reported by what runs recipes,
-# so that a figure has one implementation.
+# A comparison is a recipe that is made on the spot: it is run, resumed and reported by what runs
+# recipes, so that a figure has one implementation.
 @app.command()
 @grouped
 def compare(

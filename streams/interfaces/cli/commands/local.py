@@ -71,6 +71,7 @@ def local(
         from streams.interfaces.cli.bench.pace import run as measure
 
         return measure(backbone, model=model, beside=beside, json=json)
+    # A log is named for its policy, and would hold the episodes of two models without a difference.
     if len(backbone) > 1:
         raise usage("problems are worked on by one backbone", field="--backbone")
     one = backbone[0] if backbone else None
@@ -96,6 +97,8 @@ def demo_local(
     ] = None,
 ) -> int:
     """Word problems on a real model in this process, as `make demo-local` runs it."""
+    # Up to twelve problems, for each of them takes a minute or two of a
+    # machine that a person sits before.
     from streams.interfaces.cli.demo.local import demo
 
     return demo(limit, source, backbone)
@@ -119,6 +122,8 @@ def models_pull(
     json: Json = False,
 ) -> int:
     """Bring a model here, by name or as a hub's GGUF."""
+    # A model is brought by a command of its own, and by nothing else: no
+    # worker fetches a gigabyte unasked.
     from streams.interfaces.cli.models import pull
 
     return pull(model, source, json=json)

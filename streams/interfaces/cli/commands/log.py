@@ -20,9 +20,9 @@ from streams.interfaces.cli.options import (
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
-# What is read here is the log itself and not what was made of it: records, digests, and what follows from
-# both when policies run over them again. Nothing of it asks a model, except for what `fork` and `effect` do
-# from the address on where they part.
+# What is read here is the log itself and not what was made of it: records, digests, and what
+# follows from both when policies run over them again. Nothing of it asks a model, except for what
+# `fork` and `effect` do from the address on where they part.
 log_group = group("log", "What a log holds.")
 state_group = group("state", "What was learned.")
 effect_group = group("effect", "What something learned is worth.")
@@ -92,8 +92,8 @@ def heads(
 
     Against them verify --heads finds any later change. The last line stands for all of them.
     """
-    # A chain alone proves nothing to others, as whoever holds the log can compute it anew. A head that was
-    # published before is out of his reach.
+    # A chain alone proves nothing to others, as whoever holds the log can compute it anew. A head
+    # that was published before is out of his reach.
     from streams.interfaces.cli.publishing import heads as run
 
     return run(log, records=records, json=json)
@@ -138,7 +138,8 @@ def unread(log: Log = None, json: Json = False) -> int:
 @log_group.command()
 def path(log: NewLog = None) -> int:
     """The file that the log lives in."""
-    # The log need not exist yet: scripts ask where it will be, to copy it away or to mount a volume there.
+    # The log need not exist yet: scripts ask where it will be, to copy it
+    # away or to mount a volume there.
     from streams.interfaces.cli.logs import path as run
 
     return run(log)
@@ -180,8 +181,8 @@ def verify(
     """
     from streams.interfaces.cli.places import is_evidence
 
-    # A file of evidence is told by its first bytes, and only where no log is named: an episode may have
-    # the name of a file that happens to lie here.
+    # A file of evidence is told by its first bytes, and only where no log is named: an episode may
+    # have the name of a file that happens to lie here.
     if episode is not None and (key is not None or (log is None and is_evidence(episode))):
         from streams.interfaces.cli.packing import verify as alone
 
@@ -222,7 +223,8 @@ def fork(
     from streams.interfaces.cli.forking import Wanted
     from streams.interfaces.cli.forking import fork as run
 
-    # A fork is an episode of its own: the one that it leaves stays as it was, with its answer and its cost.
+    # A fork is an episode of its own: the one that it leaves stays as it was,
+    # with its answer and its cost.
     wanted = Wanted(
         episode=episode,
         at=at,
@@ -258,7 +260,8 @@ def effect_lesson(
 
     At the same limit, so that the difference is the lesson's.
     """
-    # Only running the same episodes again shows what a lesson did: that right episodes had it does not.
+    # Only running the same episodes again shows what a lesson did: that right
+    # episodes had it does not.
     from streams.interfaces.cli.effects import lesson
 
     return lesson(log, id, answering.models(), scope=scope, limit=limit, json=json)

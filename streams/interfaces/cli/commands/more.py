@@ -11,8 +11,9 @@ from streams.interfaces.cli.options import ModelOptions, Own, grouped
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
-# Commands around the flow: what hands problems' answers and labels on, and what looks after a log. They are
-# in one module, since each is one or two declarations and none has options of its own kind.
+# Commands around the flow: what hands problems' answers and labels on, and what
+# looks after a log. They are in one module, since each is one or two declarations
+# and none has options of its own kind.
 config_group = group("config", "What is configured, and where.")
 policies_group = group("policies", "Ways to work on a problem.")
 topics_group = group("topics", "The topics of a log.")
@@ -54,8 +55,8 @@ def feedback(
 
     A line: {domain, problem_id | episode, reference | verdict | score | passed, by}.
     """
-    # Labels come through a topic of their own, and may come late: an answer that is out is never changed
-    # by one, only what is learned from it.
+    # Labels come through a topic of their own, and may come late: an answer that is out is never
+    # changed by one, only what is learned from it.
     from streams.interfaces.cli.feedback import feedback as run
 
     return run(source, log=log, json=json)
@@ -116,7 +117,8 @@ def doctor(
 
     With a backbone: say what a try of it would take, and with --try ask it.
     """
-    # Whoever names a model asks about that model: without --try it costs nothing, and says what it would.
+    # Whoever names a model asks about that model: without --try it costs
+    # nothing, and says what it would.
     if attempt or answering.names_any:
         from streams.interfaces.cli.doctor.endpoint import attempt as run_it
         from streams.interfaces.cli.errors import usage

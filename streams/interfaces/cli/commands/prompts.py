@@ -11,8 +11,8 @@ from streams.interfaces.cli.options import Own, Prompts
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
-# Prompts are settings: in other words a policy is another version of itself. That is why files are checked
-# by a command of their own, before a worker takes them.
+# Prompts are settings: in other words a policy is another version of itself. That is why files are
+# checked by a command of their own, before a worker takes them.
 prompts_group = group("prompts", "What policies say to models.")
 Named = Annotated[
     str, typer.Argument(metavar="ROLE", help="A prompt, or a role that has only one.")

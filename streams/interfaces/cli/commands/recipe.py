@@ -62,7 +62,8 @@ class SizeOptions:
 
     def options(self) -> Options:
         """Them as the plan's. Raises a ``CliError`` for a data set that cannot be had."""
-        # It is asked first of all, as it may fetch data sets, which the report's command line names.
+        # It is asked first of all, as it may fetch data sets, which the report's
+        # command line names.
         from streams.interfaces.cli.bench.recipe import located
         from streams.research.bench.plan import REDUCED_CALLS, REDUCED_PROBLEMS, Options
 
@@ -70,7 +71,8 @@ class SizeOptions:
             files=located(self.data),
             # A file of one's own is the whole set; of a hub's the recipe's range is taken.
             hubs=frozenset(each.partition("=")[0] for each in self.data if "=hub:" in each),
-            # What is said goes before what --reduced stands for, so that it can be varied bit by bit.
+            # What is said goes before what --reduced stands for, so that it can be
+            # varied bit by bit.
             problems=self.problems or (REDUCED_PROBLEMS if self.reduced else None),
             seeds=self.seeds or (1 if self.reduced else None),
             calls=REDUCED_CALLS if self.reduced else None,

@@ -40,7 +40,8 @@ def regrade(
 
     if source is not None and log is not None:
         raise usage("the log is named twice", field="SOURCE", hint="Leave out one: SOURCE or --log")
-    # Two names of a log would be two logs: neither may win in silence, as grades are appended to it.
+    # Two names of a log would be two logs: neither may win in silence, as
+    # grades are appended to it.
     where = log or existing(source)
     spent = totals.totals()
     return work(where, run=run, grader=grader, judge=judge, totals=spent, json=json)

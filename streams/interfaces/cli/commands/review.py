@@ -10,6 +10,8 @@ from streams.interfaces.cli.app import Json, Log, group
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
+# The queue is a view of the log: nobody is assigned anything, and what
+# was judged has left it for all.
 review_group = group("review", "Answers that a person should look at.")
 Unsure = Annotated[
     float,
@@ -86,7 +88,8 @@ def review_answer(
     from streams.interfaces.cli.errors import usage
     from streams.interfaces.cli.reviewing import answer
 
-    # The other combinations are refused where feedback is read: there they can come from a file as well.
+    # The other combinations are refused where feedback is read: there they
+    # can come from a file as well.
     if right and wrong:
         raise usage("say one of --right, --wrong", field="--wrong")
     return answer(

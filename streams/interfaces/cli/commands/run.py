@@ -54,6 +54,8 @@ def produce(
     json: Json = False,
 ) -> int:
     """Put problems on the log; refused lines become dead letters."""
+    # Nothing is worked on here: what is on the log waits for whichever worker
+    # comes, today or next week.
     from streams.interfaces.cli.producing import produce as run
 
     return run(source, log, way, learning, reading, limits=limits.limits(), json=json)
@@ -107,8 +109,8 @@ class WorkerOptions:
             policy_of,
         )
 
-        # Each is loaded now, although only problems name them: a file that cannot be loaded must end the
-        # worker at its start, and not park the first episode that asks for it.
+        # Each is loaded now, although only problems name them: a file that cannot be loaded must
+        # end the worker at its start, and not park the first episode that asks for it.
         named = [policy_of(name).name for name in self.policies] or [policy_of(None).name]
         return WorkerConfig(
             policy=named[0],
@@ -148,17 +150,20 @@ def worker(
 
     models, url = answering.models(limits.limits(), wanted.tools, wanted.budgets), log_url(log)
     config = wanted.config(totals.totals())
-    # Refused at once: a worker may run for days before it would notice that it has no end to judge at.
+    # Refused at once: a worker may run for days before it would notice that
+    # it has no end to judge at.
     if judge is not None:
         need_end(url, until_idle=wanted.until_idle)
-    # On Kafka workers are many: what one process does for the whole log, such as sending spans, is not theirs.
+    # On Kafka workers are many: what one process does for the whole log, such
+    # as sending spans, is not theirs.
     if url.startswith("kafka://"):
         from streams.interfaces.cli.kafka_working import refuse
         from streams.interfaces.cli.kafka_working import work as work_on_kafka
 
         refuse(otlp)
         return work_on_kafka(url, models, config, metrics=metrics)
-    # A judge's calls come after the worker's and out of the same totals, so both are added up in one place.
+    # A judge's calls come after the worker's and out of the same totals, so
+    # both are added up in one place.
     spending = Spending(config.totals)
     with watching(log) as watch:
         code = work(
@@ -200,7 +205,8 @@ def solve(
 
     The episode stays on the log.
     """
-    # The problem goes through the log as any other does, so that it can be shown, verified and forked.
+    # The problem goes through the log as any other does, so that it can be
+    # shown, verified and forked.
     from streams.interfaces.cli.solving import Whose
     from streams.interfaces.cli.solving import solve as run
 

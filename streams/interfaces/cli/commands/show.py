@@ -11,8 +11,9 @@ from streams.interfaces.cli.options import By, Own, Reason
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
-# Lessons, rules and arms are read by scope. A scope is a domain, a policy and its settings: what was learned
-# under others has no standing in it, which is why most commands here ask which one is meant.
+# Lessons, rules and arms are read by scope. A scope is a domain, a policy
+# and its settings: what was learned under others has no standing in it,
+# which is why most commands here ask which one is meant.
 lessons_group = group("lessons", "What was learned from single problems, and which strategies.")
 knowledge_group = group("knowledge", "The rules that were made of lessons.")
 graph_group = group("graph", "The graph memory: cases, paths, principles, weights.")
@@ -97,7 +98,8 @@ def lessons_diff(
     json: Json = False,
 ) -> int:
     """What two memory versions do not share."""
-    # Versions never change once they are closed, so two numbers say exactly what an episode of each knew.
+    # Versions never change once they are closed, so two numbers say exactly
+    # what an episode of each knew.
     from streams.interfaces.cli.show.lessons import difference
 
     return difference(log, old, new, scope=scope, json=json)
@@ -122,8 +124,8 @@ def lessons_retire(
     json: Json = False,
 ) -> int:
     """Take a lesson, a rule or an arm out of later episodes."""
-    # A person's word is a record and goes before what any rule decides. Nothing is taken out of the log:
-    # episodes that had the item stay explained, and it can be put back.
+    # A person's word is a record and goes before what any rule decides. Nothing is taken out of the
+    # log: episodes that had the item stay explained, and it can be put back.
     from streams.interfaces.cli.retiring import revise
 
     return revise(log, id, "retired", scope=scope, reason=reason, by=by, json=json)
@@ -162,8 +164,9 @@ def lessons_embed(
 
     The next worker makes their vectors anew.
     """
-    # Vectors of two embedders cannot be compared, so a memory has one: it is changed for all lessons at once.
-    # An open episode pinned the old vectors, hence the question whether it may be parked.
+    # Vectors of two embedders cannot be compared, so a memory has one: it is
+    # changed for all lessons at once. An open episode pinned the old vectors, hence
+    # the question whether it may be parked.
     from streams.interfaces.cli.embedding import change
 
     return change(log, embedder, scope=scope, reason=reason, by=by, yes=yes, json=json)

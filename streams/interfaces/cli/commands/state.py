@@ -18,6 +18,8 @@ Tables = Annotated[
 Scope = Annotated[Optional[str], typer.Option("--scope", metavar="NAME", help="Whose memory.")]
 
 
+# Tables and snapshots are made of the log, and can be thrown away and
+# made again: nothing is decided by them.
 @app.command()
 def projector(
     log: Log = None,
@@ -90,8 +92,8 @@ def export(
 
     Beside them: what every column is, and queries to begin with.
     """
-    # Three kinds of files by one verb, told by a word in the place of a folder. A folder of that name is
-    # still reached as ./grpo.
+    # Three kinds of files by one verb, told by a word in the place of a folder. A folder of that
+    # name is still reached as ./grpo.
     if folder == "grpo":
         from streams.interfaces.cli.export_grpo import export as groups
 
@@ -147,13 +149,16 @@ def forget(
     from streams.interfaces.cli.forgetting import need_one
     from streams.interfaces.cli.setup import limits_of
 
-    # To forget and to erase are two things: one closes memory versions again and can be looked into
-    # afterwards, the other destroys a key for good. Neither may be done by a slip in the other's options.
+    # To forget and to erase are two things: one closes memory versions again and
+    # can be looked into afterwards, the other destroys a key for good. Neither
+    # may be done by a slip in the other's options.
     problem = need_one(problem, subject, erase=erase)
     if problem is None:
         from streams.interfaces.cli.erasing import erase as run_erase
 
         return run_erase(log, subject or "", by=by, reason=reason, yes=yes, json=json)
+    # Closing versions again asks models, as the batches without the problem teach something else.
+    # So models and a limit are named here, and without --yes it only says which versions that are.
     return run(
         log,
         problem,

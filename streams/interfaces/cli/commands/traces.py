@@ -11,8 +11,8 @@ from streams.interfaces.cli.options import PolicyOptions, grouped
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
-# A group of its own and no option of produce: what comes in here was worked on already, is counted as
-# nobody's work, and only teaches.
+# A group of its own and no option of produce: what comes in here was worked on already, is counted
+# as nobody's work, and only teaches.
 import_group = group("import", "What other tools recorded.")
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
 
+# Three servers for three kinds of guests. The dashboard only reads, and so may run beside any
+# worker. The other two work: on a SQLite log they are its worker, and no second one can have it.
 @app.command()
 def dashboard(
     log: Log = None,
@@ -51,6 +53,8 @@ def dashboard(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoorOptions:
     """Options that say what a door offers, and to whom."""
+
+    # Both protocols take the same: whoever lets guests in decides that once, and not by protocol.
 
     policies: Annotated[
         list[str],
@@ -90,8 +94,8 @@ class DoorOptions:
             origins=self.allow_origin,
             tokens=self.tokens,
             limits=limits.limits(),
-            # Unset it hangs on what a profile or the configuration says, which is read here and not in
-            # a default: defaults are shown by --help, which reads no configuration.
+            # Unset it hangs on what a profile or the configuration says, which is read here and not
+            # in a default: defaults are shown by --help, which reads no configuration.
             max_concurrency=max_concurrency or episodes_in_flight(),
             patience_s=self.patience,
         )
@@ -118,7 +122,8 @@ def serve(
     """
     from streams.interfaces.cli.serving import serve as run
 
-    # Limits are the door's and not the models': they bound what guests may ask for, request by request.
+    # Limits are the door's and not the models': they bound what guests may
+    # ask for, request by request.
     serving = wanted.serving(limits, max_concurrency)
     return run(log, answering.models(tools=tools), serving, listen=listen)
 

@@ -48,6 +48,8 @@ class Begun:
 
 def begun(log: SqliteLog) -> Begun:
     """How far a log is."""
+    # All of it is asked of the log, which is the demo's only state: it may
+    # have been killed at any moment.
     done = worked_off(log)
     series = (record.event for record in log.records("learning", kinds=("series.opened",)))
     opened = next(iter(log.records("events", kinds=("episode.opened",))), None)

@@ -75,7 +75,8 @@ def demo(limit: int, source: Source = "hub", backbone: str | None = None) -> int
     models = Models(backbone=chosen)
     name = world_described(models)
     prepare(PATH, name, afresh=False)
-    # What `metalogue produce local.jsonl --policy cot --call-limit 9` does; what is known is skipped.
+    # What `metalogue produce local.jsonl --policy cot --call-limit 9` does;
+    # what is known is skipped.
     with closing(open_log(LOG, create=True)) as log:
         for policy in POLICIES:
             announced = Plan(
@@ -125,6 +126,8 @@ def runner() -> str:
     from streams.answering.backbones import llamacpp, openvino
     from streams.core.backbone import SetupBroken
 
+    # By trying and not by asking which packages are there: one that is
+    # installed may still not load here.
     for kind, need in (("openvino", openvino.need_library), ("llamacpp", llamacpp.need_library)):
         with suppress(SetupBroken):
             need()
@@ -173,6 +176,8 @@ def screen(ran: Ran, name: str, backbone: str) -> Iterable[str]:
     if ran.open:
         yield f"{plural(ran.open, 'episode')} still open: run it again, and it goes on."
     yield ""
+    # Where no episode closed in time there is still a command to paste: the
+    # first problem of the file.
     first = cases[0].problem.id if cases else "eggs"
     yield f"one answer      .venv/bin/metalogue show {first} --log {LOG}"
     yield f"prove the log   .venv/bin/metalogue verify --log {LOG}"
@@ -220,6 +225,7 @@ def verdict(cases: Sequence[Case]) -> Iterable[str]:
         f"{'no difference is shown' if p > 0.05 else 'they differ'}."
     )
     spent, more = (total(by[each][one].closed.usage for one in both).tokens for each in POLICIES)
+    # Tokens and not seconds: both policies shared the machine, and each waited for the other.
     if spent and more is not None:
         yield f"For that {POLICIES[1]} took {more / spent:.1f} times the tokens."
 

@@ -47,8 +47,8 @@ def demo(backbone: str | None) -> int:
             done = f"{state.closed} of {state.problems} closed"
             say(f"{PATH}: stopped with {done}. Run it again: it goes on.")
             return code
-        # What `metalogue consume --group demo` does: each answer is taken once, however often the
-        # demo is started again.
+        # What `metalogue consume --group demo` does: each answer is taken once,
+        # however often the demo is started again.
         for offset, *_ in log.messages("answers", log.position(GROUP, "answers")):
             log.commit_position(GROUP, "answers", offset)
         taken = messages.count(log, "answers", upto=log.position(GROUP, "answers"))

@@ -16,6 +16,8 @@ def chosen() -> View | None:
     """The view that ``--display`` and the terminal call for."""
     if FLAGS.display == "none":
         return None
+    # Standard error, as standard output is for the last screen alone, which a
+    # person may pipe elsewhere.
     if FLAGS.display == "full" and sys.stderr.isatty():
         return Full(board)
     return Lines()

@@ -70,7 +70,8 @@ def voided(
     admitted = journal.get("admitted")
     assert isinstance(admitted, ProblemAdmitted)
     problem, scope = admitted.problem, admitted.scope
-    # A series learns in the order of its positions: it would wait for ever for one that stays empty.
+    # A series learns in the order of its positions: it would wait for ever
+    # for one that stays empty.
     if problem.series is not None and problem.position is not None:
         parked = any(isinstance(each, EpisodeParked) for each in journal.values())
         why = why or f"{'parked' if parked else 'without its policy'}, and voided by a person"
@@ -89,8 +90,8 @@ def voided(
 def _to_void(log: SqliteLog, given: str) -> list[str]:
     """The episodes to take out: the one of this id, or all that wait in the scope of this name."""
     without = waiting(log)
-    # A policy that is not here may be with the worker, whose command line named its file: what it is
-    # about to work on must not be taken out under its hands.
+    # A policy that is not here may be with the worker, whose command line named its file: what it
+    # is about to work on must not be taken out under its hands.
     if without and (worker := holder_of(log.path)) is not None:
         raise CliError(
             f"process {worker} works on this log, and may have the policy that is not here",

@@ -8,6 +8,8 @@ from typing import Literal
 from streams.interfaces.cli.errors import OK, SETUP
 
 
+# Only a failure ends with a code that is not 0: what a person should merely know must not stop a
+# script that asks the doctor before it begins.
 @dataclass(frozen=True, slots=True)
 class Check:
     """A check and its finding. ``todo`` says what to do; ``exit`` is the code of a failure."""

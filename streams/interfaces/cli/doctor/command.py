@@ -18,7 +18,8 @@ def doctor(log: str | None, *, adopt: str | None, void: str | None, json: bool) 
         from streams.interfaces.cli.doctor.adopting import let_go_on
 
         let_go_on(log, adopt, void)
-    # All of them run before any is told: one object for programs, and the code is the first failure's.
+    # All of them run before any is told: one object for programs, and the
+    # code is the first failure's.
     checks = list(everything(log))
     if json:
         out_json({"checks": [asdict(check) for check in checks]})

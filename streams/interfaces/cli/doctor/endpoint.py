@@ -109,7 +109,8 @@ class Tried:
             first += f": {one_line(values)[:SHOWN]}"
         if self.read.how == "read" or not self.replies:
             return first
-        # What a person has to see is what was said before it was asked again: that was not in the form.
+        # What a person has to see is what was said before it was asked again:
+        # that was not in the form.
         return f"{first}\n      it said: {one_line(self.replies[0].text)[:SHOWN] or '(nothing)'}"
 
 
@@ -125,7 +126,8 @@ def attempt(models: Models, policies: Sequence[str], *, ask: bool, json: bool) -
     # Who tries an endpoint wants to see it refuse: a patient world would wait for it to recover.
     world = world_of(models, patient=False)
     wanted = {role for name in policies for role in policy_of(name).roles}
-    # A policy of one's own may have roles that no specimen plays: it is tried by those that have one.
+    # A policy of one's own may have roles that no specimen plays: it is tried
+    # by those that have one.
     chosen = [each for each in specimens() if not policies or each.role in wanted]
     if not chosen:
         raise usage(f"no role of {', '.join(policies)} is known here", field="--for")
@@ -143,8 +145,8 @@ def attempt(models: Models, policies: Sequence[str], *, ask: bool, json: bool) -
 
 def expectation(world: World, chosen: Iterable[Specimen]) -> Expected:
     """What the calls take at most, and the first ones as a rule."""
-    # The bound must hold: every reply at its cap, and every role asked twice. A second prompt holds the
-    # first one and the reply that could not be read, hence twice the prompt and the cap once.
+    # The bound must hold: every reply at its cap, and every role asked twice. A second prompt holds
+    # the first one and the reply that could not be read, hence twice the prompt and the cap once.
     prompts = replies = calls = 0
     cost: float | None = 0.0
     unpriced: list[str] = []
@@ -198,7 +200,8 @@ async def _exchange(world: World, tried: Tried) -> None:
                 heard = await world.caller.call(tried.backbone, request, EPISODE)
                 event = completed(asked.fingerprint(), heard)
                 tried.replies.append(event)
-                # The reader gets what it gets in an episode; there is a memory to pass, but nothing in it.
+                # The reader gets what it gets in an episode; there is a memory to pass,
+                # but nothing in it.
                 said = reply_to(asked, event, at, Memory(EPISODE, 0))
             elif isinstance(asked, ReplyReparsed):
                 tried.reasons.append(asked.reason)

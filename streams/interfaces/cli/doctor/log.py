@@ -23,7 +23,8 @@ def checks(log: SqliteLog, url: str, option: str) -> Iterator[Check]:
     yield from _waiting(log, option)
     repeated, stale = log.counter("repeated"), log.counter("stale")
     if repeated:
-        # Nothing that a user does can bring this about: it is the promise that the log is there for.
+        # Nothing that a user does can bring this about: it is the promise that
+        # the log is there for.
         detail = f"{repeated} completions were accepted twice"
         yield fail("counters", detail, "This is a defect of Metalogue: please report it", FAILED)
         return
@@ -39,7 +40,8 @@ def _health(log: SqliteLog, url: str) -> Iterator[Check]:
 
     size = log.path.stat().st_size if log.path.is_file() else 0  # on Kafka there is no file
     yield ok("log", f"{url}, format {SCHEMA_VERSION}, {size:,} bytes, {log.end():,} records")
-    # What is wrong with the file comes first: of one that is torn, topics cannot be told to be sound.
+    # What is wrong with the file comes first: of one that is torn, topics
+    # cannot be told to be sound.
     broken = counts.what_is_wrong(log)
     if broken is not None:
         todo = "Copy the file, then: sqlite3 COPY .recover"
@@ -53,7 +55,8 @@ def _health(log: SqliteLog, url: str) -> Iterator[Check]:
     if isinstance(getattr(log, "partitions", None), int):
         yield ok("worker", f"a group on Kafka{claimed}")
         return
-    # A claim outlives a worker that was killed, its lock does not: only the lock says who is running.
+    # A claim outlives a worker that was killed, its lock does not: only the
+    # lock says who is running.
     holder = holder_of(log.path)
     running = f"process {holder} works on it" if holder else "none running"
     yield ok("worker", running + claimed)
@@ -64,7 +67,8 @@ def holder_of(path: Path) -> str | None:
     try:
         with open(f"{path}.lock", encoding="utf-8") as lock:
             try:
-                # A shared lock, and not the worker's own: two that look must not take each other for one.
+                # A shared lock, and not the worker's own: two that look must not take
+                # each other for one.
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 return lock.read().strip() or "unknown"
@@ -90,7 +94,8 @@ def _waiting(log: SqliteLog, option: str) -> Iterator[Check]:
         yield ok("asked", asked)
     else:
         yield ok("asked", "no episode waits for a person's answer")
-    # Learning goes on without an answer that never came, so that a batch cannot hold up all later ones.
+    # Learning goes on without an answer that never came, so that a batch
+    # cannot hold up all later ones.
     for episode, reason in episodes.given_up(log):
         todo = f"Nothing waits for it; what was asked: metalogue show {episode}{option}"
         yield warn("given up", f"{episode}: {reason}", todo)

@@ -42,8 +42,8 @@ def lost(log: SqliteLog) -> dict[str, str]:
     """Scopes by name, and why a worker that starts here could do nothing for them."""
     from streams.interfaces.cli.config import load
 
-    # A worker's own learner is asked, since whoever judged by other rules would contradict it one day.
-    # One event of each scope is enough: all of its episodes have the same policy and settings.
+    # A worker's own learner is asked, since whoever judged by other rules would contradict it one
+    # day. One event of each scope is enough: all of its episodes have the same policy and settings.
     learner = Learner(find)
     for event in scopes.first_of_each(log):  # what cannot be read is what `verify` tells of
         with suppress(NoPolicy):

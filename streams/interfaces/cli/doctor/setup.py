@@ -78,7 +78,8 @@ def _installed() -> Iterator[Check]:
 def _shadows() -> Iterator[Check]:
     """What hides Metalogue's packages, and what they hide: their names are words that others use too."""
     found: list[Check] = []
-    # Something else stands in for ours: it would be imported instead, with errors that explain nothing.
+    # Something else stands in for ours: it would be imported instead, with
+    # errors that explain nothing.
     for name in OURS:
         spec = find_spec(name)
         origin = None if spec is None or spec.origin is None else Path(spec.origin).resolve()
@@ -93,7 +94,8 @@ def _shadows() -> Iterator[Check]:
             if path.is_file() and ROOT not in path.parents and folder != ROOT:
                 todo = f"import {name} means Metalogue's; rename yours if a policy imports it"
                 found.append(warn("shadowing", f"{path} is hidden", todo))
-    # Another distribution with a package of the same name: the one installed last lies over the other.
+    # Another distribution with a package of the same name: the one installed
+    # last lies over the other.
     installed = packages_distributions()
     for name in OURS:
         others = sorted({each for each in installed.get(name, ()) if each.lower() != "metalogue"})

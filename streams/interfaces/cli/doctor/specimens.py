@@ -39,9 +39,9 @@ from handlers.roles.thinker import THINKERS
 from schemas.asking import Steps
 from schemas.questions import Sampling
 
-# Only a role's own prompt, form and reader say whether a model can play it: a model that answers questions
-# well may fail at every form. The problem is so small that a model which fails here fails for the form's
-# sake. Nothing below is asked for its answer, and none of it is recorded.
+# Only a role's own prompt, form and reader say whether a model can play it: a model that answers
+# questions well may fail at every form. The problem is so small that a model which fails here fails
+# for the form's sake. Nothing below is asked for its answer, and none of it is recorded.
 How: TypeAlias = Literal["read", "asked again", "not read"]
 """Read at once; read at the second asking; not read at all."""
 
@@ -55,8 +55,9 @@ MOST_PRINCIPLES = 50
 EVERYTHING = Sampling(temperature=0.7, top_p=0.95, max_tokens=CAP, logprobs=True)
 """What some policy or other asks for."""
 
-# Every section of every prompt has something in it. A prompt with holes would be another prompt, and its
-# reply would say nothing of the one that policies send. A test holds that each of these stands in some prompt.
+# Every section of every prompt has something in it. A prompt with holes
+# would be another prompt, and its reply would say nothing of the one that
+# policies send. A test holds that each of these stands in some prompt.
 _REPORT = "Error_found: NO\nError_step: NONE\nError_description: NONE"
 _LESSON = "When things are packed and then taken away: first the product, then the difference."
 MATERIAL: Mapping[str, str] = {
@@ -102,8 +103,8 @@ class Specimen:
 
 def specimens() -> Iterator[Specimen]:
     """One for each role that a policy of ours asks; the first asks with every parameter that any of them sets."""
-    # The first is asked alone, with every parameter that any role sets: what the endpoint refuses is met
-    # once and left out from then on, instead of by each role for itself.
+    # The first is asked alone, with every parameter that any role sets: what the endpoint refuses
+    # is met once and left out from then on, instead of by each role for itself.
     yield _filled(replace(REASONER, sampling=EVERYTHING))
     yield _filled(ASKED_STRONG)
     yield from map(_filled, (MONITOR, CONTROLLER, THINKERS["direct"], REPAIRER, FALLBACK, STEP))
@@ -112,7 +113,8 @@ def specimens() -> Iterator[Specimen]:
     yield from map(_filled, (REPORTER, JUDGES["A"], META_REASONER))
     yield from map(_filled, (VERIFIER, CRITIC, EVALUATOR, REFLECTOR, CONDUCTOR, EXPERT, EXECUTOR))
     yield Specimen("composer", "composer.reasoner", _guidance)
-    # Roles that work for several others have one form for all of them: the reasoner's stands for the rest.
+    # Roles that work for several others have one form for all of them: the
+    # reasoner's stands for the rest.
     yield _filled(DISTILLERS["reasoner"].role)
     yield _filled(CONSOLIDATORS["reasoner"].role, CONSOLIDATORS["reasoner"].check())
     yield from map(_filled, (inducer(MOST_PRINCIPLES), GROUNDER))
@@ -129,8 +131,8 @@ def _filled(role: Role, check: Check | None = None) -> Specimen:
         said = yield from role.put(variables_of(role), check=check)
         if said.readable:
             return Read("read" if said.parse == "ok" else "asked again", said.values)
-        # Policies that need an answer alone would still find one in it, so that is worth saying; in a reply
-        # that was cut, what looks like an answer is a step on the way.
+        # Policies that need an answer alone would still find one in it, so that is worth saying; in
+        # a reply that was cut, what looks like an answer is a step on the way.
         answer = None if said.completion.cut else extract(said.text)
         found = {} if answer is None else {"answer found in the text": answer}
         return Read("not read", found, str(said.problem))
@@ -152,7 +154,8 @@ def _trust() -> Steps[Read]:
     return _strict(heard, {} if heard.value is None else {"Confidence": float(heard.value)})
 
 
-# These two are not read by a form: their readers ask again by themselves, and say only what came of it.
+# These two are not read by a form: their readers ask again by themselves,
+# and say only what came of it.
 def _strict(heard: Heard[Any], values: Mapping[str, Any]) -> Read:
     if heard.parse == "defaulted":
         return Read("not read", values, "not in the format asked")

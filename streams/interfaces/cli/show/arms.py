@@ -12,8 +12,8 @@ from streams.views.words import clean, count, one_line, pad, plural
 if TYPE_CHECKING:
     from streams.interfaces.cli.show.library import ScopeHistory
 
-# An arm stays a mapping as its policy keeps it. Its fields are those of the policy that learned it, and of
-# whatever build that was, so each is read with a default.
+# An arm stays a mapping as its policy keeps it. Its fields are those of the policy that learned it,
+# and of whatever build that was, so each is read with a default.
 Arm = Mapping[str, Any]
 
 

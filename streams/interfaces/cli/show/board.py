@@ -68,7 +68,8 @@ def totals(page: Page, figures: Figures) -> None:
 
 def latest(page: Page, figures: Figures) -> None:
     """The answer that came last."""
-    # What came last is enough to see that work goes on; a list would scroll away what else is shown.
+    # What came last is enough to see that work goes on; a list would scroll
+    # away what else is shown.
     found = figures.latest
     if found is not None:
         said = one_line(found.answer) if found.answer is not None else found.status
@@ -125,7 +126,8 @@ def trend(found: Sequence[BatchFigures]) -> list[str | Span]:
     if not half:
         return ["accuracy ", (bars, "good")]
     first, second = _share(graded[:half]), _share(graded[half:])
-    # A share leaves out what nobody graded, and says how many that are: else it would seem to be of all.
+    # A share leaves out what nobody graded, and says how many that are: else
+    # it would seem to be of all.
     left = sum(one.members - one.graded for one in found)
     said = " by half" + (f", {left} not graded" if left else "")
     return ["accuracy ", (bars, "good"), f"  {first:.0%} → {second:.0%}", (said, "dim")]

@@ -26,14 +26,15 @@ def show(
 ) -> int:
     """Print an episode, or one address of it, or write its tree; the exit code."""
     with closing(open_log(log)) as opened:
-        # One reading serves every form below: page, JSON and tree of an episode must not differ in what
-        # they take it to be.
+        # One reading serves every form below: page, JSON and tree of an episode must
+        # not differ in what they take it to be.
         sheet = read(opened, find_episode(opened, wanted))
         taken = sheet.journal.get("taken")
         if isinstance(taken, TraceTaken):
             from streams.interfaces.cli.show import taken as case
 
-            # A case from elsewhere has no addresses and no tree: it is shown whole, whatever was asked.
+            # A case from elsewhere has no addresses and no tree: it is shown whole,
+            # whatever was asked.
             if json:
                 out_json(case.case_json(sheet.episode, taken, sheet.journal))
             else:

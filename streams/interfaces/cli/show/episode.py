@@ -82,7 +82,8 @@ def _header(page: Page, sheet: EpisodeView) -> None:
 def _ending(sheet: EpisodeView) -> list[str | Span]:
     """How it ended or why it has not, what it answered, and how sure that is."""
     closed, parked = sheet.closed, sheet.parked
-    # What keeps an episode from going on comes first: it may have an answer from before it was parked.
+    # What keeps an episode from going on comes first: it may have an answer
+    # from before it was parked.
     if parked is not None:
         return [("parked", "alarm"), f"   {one_line(parked.reason)}"]
     if (out := sheet.cancelled) is not None:
@@ -173,6 +174,8 @@ def _after(page: Page, sheet: EpisodeView, others: int) -> None:
         lessons = plural(len(sheet.taught), "lesson")
         words.append(f"taught {lessons}: {' '.join(lesson.id for lesson in sheet.taught)}")
     elif sheet.taught is not None:
+        # A policy that distils no lessons may still leave counts to its batch,
+        # such as pulls of arms.
         left = ", ".join(plural(*each) for each in sheet.counted)
         words.append(f"left {left} to batch" if left else "taught nothing to batch")
         words[-1] += f" {sheet.batch}"
@@ -188,8 +191,8 @@ def _next(page: Page, sheet: EpisodeView, found: list[Row], name: str, log: str 
     called = [row for row in found if row.called]
     if not called:
         return
-    # The step in the middle shows best what the commands do: there is something before it that a fork
-    # keeps, and something after it that the fork does anew.
+    # The step in the middle shows best what the commands do: there is something before it that a
+    # fork keeps, and something after it that the fork does anew.
     step = called[len(called) // 2].at
     one = command("show", name, "--at", step, log=log)
     hint(page, "step", one, "the prompt, in full", column=8)

@@ -76,8 +76,8 @@ def inspect(found: Drawn, memory: Memory, problem: str, *, json: bool) -> int:
         for each, signal in sorted(signals.items(), key=lambda pair: -pair[1]):
             share = f" p {active.shares[each]:.3f}" if name == "principles" else ""
             words = found.cases.get(each) or found.texts.get(each) or each
-            # Below the floor nothing is shown to an episode; here it is, since whoever asks why a problem
-            # got no principle has to see how near the nearest was.
+            # Below the floor nothing is shown to an episode; here it is, since whoever asks why a
+            # problem got no principle has to see how near the nearest was.
             if name == "queries" and signal < active.floor:
                 words = f"(not like it: nothing in service) {words}"
             page.line(f"{signal:9.4f}{share}  ", cut(one_line(words), page.width - 20))

@@ -98,7 +98,8 @@ def fitted(memory: Memory) -> list[Fitted]:
     # A label that nobody could give counts for no side, and is left out as it is in fitting.
     known = [] if memory.labels is None else [x for x in memory.labels if x.right is not None]
     found: list[Fitted] = []
-    # Policies, models and sources of confidence are not alike in how much they boast: each has its own.
+    # Policies, models and sources of confidence are not alike in how much
+    # they boast: each has its own.
     for key in sorted({label.key for label in known}):
         mine = [label.right for label in known if label.key == key]
         at = {f"{c}": calibrated(memory.labels, key, c) for c in STATED}

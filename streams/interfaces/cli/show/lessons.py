@@ -125,8 +125,8 @@ def single(log: str | None, wanted: str, *, scope: str | None, json: bool) -> in
     library = Library.of(log)
     shelf = library.one(scope)
     wanted = one_of(wanted, shelf.ids()) or wanted
-    # Arms, lessons and rules share these commands, since a person who follows an id from an episode does
-    # not know which of them it names.
+    # Arms, lessons and rules share these commands, since a person who follows an id from an episode
+    # does not know which of them it names.
     arm = arm_of(shelf.memory.latest, wanted)
     if arm is not None:
         if json:
@@ -239,7 +239,8 @@ def difference(log: str | None, old: int, new: int, *, scope: str | None, json: 
     after = {i.id: i for i in shelf.version(new, "V2").items}
     added = [item for name, item in after.items() if name not in before]
     gone = [item for name, item in before.items() if name not in after]
-    # Items of the same id and another text are rewritten; what only moved in the list is no difference.
+    # Items of the same id and another text are rewritten; what only moved in
+    # the list is no difference.
     changed = [(before[n], i) for n, i in after.items() if n in before and before[n].text != i.text]
     if json:
         rewritten = [{"id": b.id, "role": b.role, "old": a.text, "new": b.text} for a, b in changed]

@@ -13,7 +13,6 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, get_args
 
-from schemas.events.base import Event
 from schemas.events.learning import KnowledgeConsolidated, LessonDistilled, Reflected
 from schemas.memory import Memory, MemoryItem
 from schemas.outcome import Standing
@@ -80,7 +79,8 @@ class ScopeHistory:
 
     def no_such(self, wanted: str, log: str | None = None, where: str = "") -> CliError:
         """The error for an id of nothing, with the nearest there is."""
-        # Ids of all versions are looked through, as what was retired or forgotten is asked for as well.
+        # Ids of all versions are looked through, as what was retired or forgotten
+        # is asked for as well.
         said = near(wanted, self.ids())
         lists = (command("lessons", "list", log=log), command("knowledge", "show", log=log))
         hint = f"{said[:1].upper()}{said[1:]} All: {', or '.join(lists)}".lstrip()
@@ -90,7 +90,8 @@ class ScopeHistory:
     def since(self, rule: MemoryItem, upto: int) -> int:
         """The version from which on a rule's text has stood without a break."""
         number = upto
-        # By text and role, and not by id: consolidation writes all rules of a role anew, and numbers them.
+        # By text and role, and not by id: consolidation writes all rules of a
+        # role anew, and numbers them.
         while number > 0 and (before := self.memory.versions.get(number - 1)) is not None:
             if all(other.text != rule.text for other in before.of(rule.role, "rule")):
                 break
@@ -99,13 +100,15 @@ class ScopeHistory:
 
     def backing(self, rule: MemoryItem, upto: int) -> tuple[str, ...]:
         """The lessons that were read when a rule was first written."""
-        # Later consolidations that left the text as it was had read other lessons, and did not write it.
+        # Later consolidations that left the text as it was had read other
+        # lessons, and did not write it.
         written = self.made.get((self.since(rule, upto), rule.role))
         return () if written is None else written.lessons
 
     def is_retired(self, item: MemoryItem) -> bool:
         """Whether the newest version keeps an item out of prompts."""
-        # By its mark, since ids of rules return: one that is written anew in the same words stays retired.
+        # By its mark, since ids of rules return: one that is written anew in the
+        # same words stays retired.
         return any(other.mark == item.mark for _, other in self.memory.latest.aside)
 
     def uses_of(self, item: MemoryItem) -> list[Use]:
@@ -162,39 +165,39 @@ class Library:
 
     def follow(self, log: SqliteLog) -> None:
         """Take in what the log has had added since it was read last."""
-        # A page asks whenever it is looked at: where nothing came there is nothing to do, not even a query.
+        # A page asks whenever it is looked at: where nothing came there is
+        # nothing to do, not even a query.
         end = log.end()
         if self.read_to == end:
             return
         for record in log.records("learning", after=self.read_to):
-            # A record out of place, such as another build's, teaches no worker, so it must not show here.
-            if self.learner.feed(record.episode, record.address, record.event):
-                self._feed(record.episode, record.event)
+            episode, event = record.episode, record.event
+            # A record out of place, such as another build's, teaches no worker, so it
+            # must not show here.
+            if not self.learner.feed(episode, record.address, event):
+                continue
+            match event:
+                case Reflected():
+                    if event.answer is None:
+                        self.unanswered.add(episode)
+                    use = Use(episode, event.memory_version, event.memory_revision)
+                    uses = self._shelf(event.scope).uses
+                    for item in event.items:
+                        uses.setdefault(item, []).append(use)
+                case LessonDistilled():
+                    lesson = (number_of(episode), event)
+                    self._shelf(scope_of(episode)).lessons.setdefault(event.id, lesson)
+                case KnowledgeConsolidated():
+                    # What a revision says stands for what it was.
+                    made = self._shelf(scope_of(episode)).made
+                    made[number_of(episode), event.role] = event
+                case _:
+                    pass
         self.measured, self.read_to = measured_on(log), end
 
     def effects(self, shelf: ScopeHistory, item: MemoryItem) -> list[Probed]:
         """What an item's episodes came to without it, first by whom it was probed most."""
         return most_probed(self.measured.get((shelf.scope, name_of(item)), {}))
-
-    def _feed(self, episode: str, event: Event) -> None:
-        """Put what an event says on its scope's shelf."""
-        match event:
-            case Reflected():
-                shelf = self._shelf(event.scope)
-                if event.answer is None:
-                    self.unanswered.add(episode)
-                use = Use(episode, event.memory_version, event.memory_revision)
-                for item in event.items:
-                    shelf.uses.setdefault(item, []).append(use)
-            case LessonDistilled():
-                lesson = (number_of(episode), event)
-                self._shelf(scope_of(episode)).lessons.setdefault(event.id, lesson)
-            case KnowledgeConsolidated():
-                # What a revision says stands for what it was.
-                made = self._shelf(scope_of(episode)).made
-                made[number_of(episode), event.role] = event
-            case _:
-                pass
 
     def _shelf(self, scope: str) -> ScopeHistory:
         known = self.shelves.get(scope)
@@ -237,7 +240,8 @@ class Library:
         shelves = sorted(self.shelves.values(), key=lambda shelf: shelf.scope)
         if part is None:
             return [shelf for shelf in shelves if holds(shelf)]
-        # A whole name goes before a part, or a scope whose name begins another's could never be meant.
+        # A whole name goes before a part, or a scope whose name begins another's
+        # could never be meant.
         found = [s for s in shelves if s.scope == part] or [s for s in shelves if part in s.scope]
         if not found:
             names = ", ".join(shelf.scope for shelf in shelves) or "none"

@@ -82,6 +82,7 @@ def _replay(
         return memory
     if sheet.admitted is None or sheet.opened is None:
         return None
+    # A policy that learns nothing has no memory, and works with the empty version 0.
     if memories is None:
         memories = _learner(log, None).memory(sheet.admitted.scope).versions
     memories = memories or {0: Memory(sheet.admitted.scope, 0)}
@@ -115,6 +116,7 @@ def _drive(steps: Steps[Any], run: Run, ledger: Ledger, spy: Questions) -> None:
     except (Exhausted, OutOfLimit):
         return
     except Exception:
-        # The policy may have changed further on. What was asked here was heard by then, and is true.
+        # The policy may have changed further on. What was asked here was heard by
+        # then, and is true.
         if not spy.found:
             raise

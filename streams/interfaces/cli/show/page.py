@@ -71,7 +71,8 @@ class Page:
 
     def text(self) -> str:
         """The page without styles, and with nothing that could steer a terminal."""
-        # The whole page is cleaned once more, though its parts were: one part that was forgotten is enough.
+        # The whole page is cleaned once more, though its parts were: one part
+        # that was forgotten is enough.
         lines = ("".join(text for text, _ in line).rstrip() for line in self.lines)
         return clean("\n".join(lines))
 

@@ -16,10 +16,17 @@ from streams.views.sheet import EpisodeView
 
 def episode_json(sheet: EpisodeView) -> dict[str, Any]:
     """One object for an episode."""
-    # Scripts rely on these keys: one may come, none may go or change its meaning. What is not known is
-    # null, for 0 or an empty text would be counted as something that was seen.
+    # Scripts rely on these keys: one may come, none may go or change its meaning. What is not known
+    # is null, for 0 or an empty text would be counted as something that was seen.
     closed, opened, known = sheet.closed, sheet.opened, sheet.known
-    source = opened or sheet.learned_from
+    source, stopped = opened or sheet.learned_from, sheet.cancelled or sheet.parked
+    # What keeps it from going on comes before what it had come to by then.
+    status: str = "open" if closed is None else closed.status
+    if stopped is not None:
+        status = "parked" if sheet.parked else "cancelled"
+    elif sheet.waits:
+        status = "waiting"
+    why = None if stopped is None else stopped.reason
     standing = None
     if closed is not None and not sheet.learning:
         # It tells *undecided* and *not graded* apart, which an outcome calls unknown alike.
@@ -34,7 +41,8 @@ def episode_json(sheet: EpisodeView) -> dict[str, Any]:
         "parent": opened.parent if opened is not None else None,
         "limits": opened.limits.model_dump(exclude_none=True) if opened is not None else {},
         "batch": sheet.batch,
-        **_state(sheet),
+        "status": status,
+        "ended_by": why if closed is None else closed.ended_by,
         "answer": closed.answer if closed is not None else None,
         # Only where it waits: scripts test for the key.
         **({"waits": [plain(each) for each in sheet.waits]} if sheet.waits else {}),
@@ -61,19 +69,6 @@ def history_json(sheet: EpisodeView) -> dict[str, Any]:
     if sheet.opened is None or sheet.opened.policy != "mc2":
         return {}
     return {"history": history(trace_of(sheet.journal))}
-
-
-def _state(sheet: EpisodeView) -> dict[str, str | None]:
-    """How an episode ended, or why it has not; what keeps it from going on comes first."""
-    closed, parked, cancelled = sheet.closed, sheet.parked, sheet.cancelled
-    stopped = cancelled or parked
-    status: str = "open" if closed is None else closed.status
-    if parked or cancelled:
-        status = "parked" if parked else "cancelled"
-    elif sheet.waits:
-        status = "waiting"
-    why = stopped.reason if stopped is not None else None
-    return {"status": status, "ended_by": why if closed is None else closed.ended_by}
 
 
 def _posed(sheet: EpisodeView) -> dict[str, Any]:

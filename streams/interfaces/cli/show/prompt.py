@@ -14,8 +14,8 @@ from streams.views.sheet import EpisodeView
 from streams.views.words import clean, joined, one_line, pad
 
 
-# Everything here is whole: the other screens cut, and this is where a person comes to read what was cut.
-# Only what could steer a terminal is taken out of texts.
+# Everything here is whole: the other screens cut, and this is where a person comes to read what was
+# cut. Only what could steer a terminal is taken out of texts.
 def page_of(sheet: EpisodeView, moment: StepView) -> Page:
     """The whole screen."""
     page = Page()
@@ -52,7 +52,8 @@ def _header(page: Page, sheet: EpisodeView, moment: StepView) -> None:
         }
         words += [question.role, f"template {question.template.name} {question.template.digest}"]
         words.append(f"draw {question.draw}")
-        # What is not set is the endpoint's own to choose: nothing is said of it rather than a guess.
+        # What is not set is the endpoint's own to choose: nothing is said of it
+        # rather than a guess.
         words += [f"{each} {value}" for each, value in sampling.items() if value is not None]
     elif moment.answer is not None:
         words.append(moment.answer.kind)
@@ -83,7 +84,8 @@ def _reply(page: Page, moment: StepView) -> None:
         case Recalled() as answer:
             page.rule("recalled", f"memory version {answer.memory_version}")
             held = () if moment.memory is None else moment.memory.items
-            # The record names texts by their digests: an item that was rewritten since is another one.
+            # The record names texts by their digests: an item that was rewritten
+            # since is another one.
             texts = {(item.id, item.text_digest): item for item in held}
             for name, digest, similarity in answer.items:
                 item = texts.get((name, digest))

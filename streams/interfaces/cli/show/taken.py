@@ -31,7 +31,8 @@ def known_of(episode: str, journal: Mapping[str, Event]) -> Known:
 
 def page_of(episode: str, taken: TraceTaken, journal: Mapping[str, Event], log: str | None) -> Page:
     """The whole screen."""
-    # Where it came from stands at the top: nothing below was done by this system, or paid for through it.
+    # Where it came from stands at the top: nothing below was done by this
+    # system, or paid for through it.
     page = Page()
     model = taken.model and f"({taken.model})"
     trace = f", trace {taken.trace}" if taken.trace else ""

@@ -29,8 +29,8 @@ def tree_in(sheet: EpisodeView) -> Tree | None:
 
 def judge_of(sheet: EpisodeView) -> Judge:
     """Who says of any answer in an episode whether it is right: whoever said it of its own, or the domain's checker."""
-    # A checker can judge any answer, a person has judged the given one alone: elsewhere in the tree it
-    # stays unknown where only a person could tell.
+    # A checker can judge any answer, a person has judged the given one alone: elsewhere in the tree
+    # it stays unknown where only a person could tell.
     known, closed, posed = sheet.known, sheet.closed, sheet.admitted
     given = (None if closed is None else closed.answer, known.outcome)
 
@@ -47,8 +47,8 @@ def draw(page: Page, sheet: EpisodeView) -> None:
     tree = tree_in(sheet)
     if tree is None:
         return
-    # The way to the answer is in the colour of what became of it; what was cut off and what was mended
-    # stand out beside it, for these are where a search can go wrong.
+    # The way to the answer is in the colour of what became of it; what was cut off and what was
+    # mended stand out beside it, for these are where a search can go wrong.
     page.rule("tree")
     page.line((headline(tree), "dim"))
     ended = ENDED.get(sheet.known.outcome, "strong")
