@@ -119,6 +119,7 @@ class Stuck(BackboneError):
     """One question gets no answer, whatever its endpoint does for others: it waits for a person."""
 
 
+# ``NotSent`` and ``Unreachable`` differ in what they prove: a call that was not sent cannot have cost anything.
 class NotSent(BackboneError):
     """The worker stops, so a call that waited for its turn or its next attempt was not made."""
 
@@ -129,6 +130,9 @@ class NotRecorded(BackboneError):
 
 class Backbone(Protocol):
     """A source of model replies."""
+
+    # A backbone returns refusals, timeouts and errors of a model as replies, since they are outcomes of the
+    # question. It raises only where nothing may be recorded.
 
     @property
     def name(self) -> str:
@@ -149,6 +153,7 @@ class Backbone(Protocol):
         ...
 
 
+# Apart from ``Backbone``, since recorded replies and models of this machine never wait for anybody.
 @runtime_checkable
 class Endpoint(Protocol):
     """A backbone whose calls wait for each other and for a server."""

@@ -2,6 +2,14 @@
 
 ``closing`` derives everything that an episode leaves from its record alone, so a worker, a relay on Kafka
 and ``verify`` come to the same result.
+
+Theory of operation. ``closing`` first makes the closing event (``close``), then lets the policy summarise its own
+trace (``summary_of``), puts that into the reflection (``reflection_of``), writes the answer for consumers
+(``answer_of``), and adds the grade of the domain's checker (``check``). The caller records all of it in one commit,
+so that nobody ever reads an answer whose episode is still open. Each step may fail for what a policy said, and none
+may take the worker along: the episode then ends as failed, with an end that is derived again from the shorter
+conclusion. What must never happen here is a look at a label or an outcome: the reflection is what later prompts are
+made from. ``Graded`` is a record of its own for that reason.
 """
 
 from __future__ import annotations
@@ -55,12 +63,14 @@ def trace_of(
 
 
 def _numbered(journal: Mapping[str, Event]) -> Iterator[tuple[str, Event]]:
+    # A generator, so that nothing is sorted for the many policies that never look at their trace.
     for address in in_order(filter(is_numbered, journal)):
         yield address, journal[address]
 
 
 def status_of(conclusion: Conclusion) -> Status:
     """``answered``, ``abstained``, ``exhausted`` or ``failed``."""
+    # The limit comes first: a policy that gave its best answer at the limit is exhausted, not answered.
     if conclusion.limit is not None:
         return "exhausted"
     if conclusion.ended_by.startswith("error"):
@@ -91,9 +101,11 @@ def answer_of(
     judged: Judgements,
 ) -> dict[str, Any]:
     """The answer as a consumer receives it."""
+    # What is rare is left out where there is nothing to say, since consumers store one of these an episode.
     unread = {"judgements": structs.asdict(judged)} if judged.unread else {}
     typed = admitted.problem.answer_type
     is_json = typed is not None and typed.type == "json"
+    # An answer in JSON is meant for programs; to read it as LaTeX would spoil its backslashes.
     plain = closed.answer if closed.answer is None or is_json else plain_text(closed.answer)
     typeset = {} if plain == closed.answer else {"plain": plain}
     return {
@@ -132,6 +144,7 @@ def summary_of(
     conclusion: Conclusion,
 ) -> Summary:
     """The policy's summary; nothing of an episode that failed."""
+    # A policy that failed may have left its trace in a state that its own summary does not expect.
     if closed.status == "failed":
         return NOTHING_SAID
     said = policy.reflect(trace, conclusion, settings)
@@ -180,6 +193,7 @@ def reflection_of(
     )
 
 
+# Their absence must not change a digest: grades of earlier builds stand at addresses that were made without them.
 UNSAID = ("at", "passed", "review", "of", "mark")
 
 
@@ -203,7 +217,6 @@ def evidence_of(feedback: Feedback) -> Any:
     """The evidence of a grade by feedback: the judgement as it was given, or what stands for it."""
     if feedback.mark is not None:
         return {"mark": feedback.mark}
-    # Judgements of earlier builds have none of these.
     unsaid = {name for name in UNSAID if getattr(feedback, name) is None}
     return feedback.model_dump(mode="json", exclude=unsaid)
 
@@ -238,16 +251,19 @@ def closing(
     tally = EpisodeTotals.of(journal) if tally is None else tally
     try:
         closed = close(tally, conclusion, seconds)
-    except BadEvent as error:  # a conclusion that no record can hold
+    except BadEvent as error:
+        # No record can hold what the policy concluded, such as an answer that is no text.
         conclusion = Conclusion(answer=None, ended_by=f"error: {describe(error)}")
         closed = close(tally, conclusion, seconds)
     try:
         trace = trace_of(journal, tally.texts)
         summary = summary_of(policy, settings, closed, trace, conclusion)
         reflected = reflection_of(policy, admitted, opened, closed, tally, summary)
-        if summary != NOTHING_SAID:  # all else was read back, or never was the policy's
+        if summary != NOTHING_SAID:
+            # To read it back takes time for a large event. All its other parts were read back before.
             reflected = as_written(reflected)
-    except Exception as error:  # the policy's own defect: the episode's outcome, not the worker's
+    except Exception as error:
+        # It is the policy's own defect, and thus the episode's outcome. The worker goes on.
         conclusion = Conclusion(answer=None, ended_by=f"error: reflect: {describe(error)}")
         closed = close(tally, conclusion, seconds)
         reflected = reflection_of(policy, admitted, opened, closed, tally, NOTHING_SAID)
@@ -255,6 +271,8 @@ def closing(
     answer = canonical(answer_of(episode, admitted, opened, closed, judged))
     unkept = _unkept(room, conclusion, closed, answer, reflected)
     if unkept is not None:
+        # Sizes are known only now that all parts are made. What replaces them holds no text of the policy's,
+        # so it fits, and need not be measured again.
         closed = close(tally, Conclusion(answer=None, ended_by=unkept.ended_by), seconds)
         reflected = reflection_of(policy, admitted, opened, closed, tally, NOTHING_SAID)
         answer = canonical(answer_of(episode, admitted, opened, closed, judged))
@@ -268,7 +286,8 @@ def _unkept(
     answer: bytes,
     reflected: Reflected,
 ) -> Unkept | None:
-    """Return the part of an episode's end that is too large for its log. An end that failed for it is smallest."""
+    """Return the part of an episode's end that is too large for its log."""
+    # An episode that ends because a record was too large has the smallest end there is already.
     if room is None or is_unkept(conclusion.ended_by):
         return None
     sizes = (

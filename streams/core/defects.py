@@ -15,16 +15,14 @@ def describe(error: Exception) -> str:
     """Type, text and innermost line of a defect; what a log would not take is said by itself."""
     if isinstance(error, Unkept):
         return str(error)
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f" ({frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno})" if frames else ""
-    return text(f"{type(error).__name__}: {_said(error)}"[:300])[0] + where
-
-
-def _said(error: Exception) -> str:
     try:
-        return str(error)
+        said = str(error)
     except Exception as within:  # whoever wrote the error's text may have erred as well
-        return f"no text ({type(within).__name__})"
+        said = f"no text ({type(within).__name__})"
+    frames = traceback.extract_tb(error.__traceback__)
+    # Only the file's name: its folder differs between machines, and these words are compared on replays.
+    where = f" ({frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno})" if frames else ""
+    return text(f"{type(error).__name__}: {said}"[:300])[0] + where
 
 
 def moved(one: str, other: str) -> bool:

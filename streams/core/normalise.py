@@ -1,4 +1,8 @@
-"""Whatever a server sends, something can be recorded: valid Unicode, finite numbers, a size cap."""
+"""Whatever a server sends, something can be recorded: valid Unicode, finite numbers, a size cap.
+
+A reply costs money from the moment it is asked for. If it could not be recorded, the episode could never get past
+it, and each restart would pay for it again. So nothing here raises, and what makes no sense becomes unknown.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +15,20 @@ from streams.core.backbone import ModelReply
 TEXT_CAP = 1 << 20
 """Characters of one reply that are kept; a longer one is marked ``truncated``."""
 COUNT_CAP = 1 << 53
+"""Beyond this, JSON readers that keep numbers as doubles no longer agree on a count."""
 MOST_TOKENS = 1 << 17
 """Tokens of one reply whose log-probabilities are kept."""
 
 
 def text(raw: str, cap: int = TEXT_CAP) -> tuple[str, bool]:
     """The text with lone surrogates replaced and cut at the cap, and whether it was cut."""
+    # ASCII cannot hold a surrogate, and Python knows without looking whether a text is ASCII.
     if not raw.isascii():
         try:
             raw.encode()
         except UnicodeEncodeError:
+            # A stream may bring a character in two halves. In UTF-16 they join up again, and only those without
+            # a partner are replaced.
             raw = raw.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return (raw[:cap], True) if len(raw) > cap else (raw, False)
 
@@ -57,11 +65,14 @@ def tokens(raw: tuple[tuple[str, float], ...]) -> tuple[tuple[str, float], ...] 
     kept = tuple(
         (text(each)[0], known) for each, value in raw if (known := finite(value)) is not None
     )
+    # All or none: whoever adds them up could not see that one is missing.
     return kept if len(kept) == len(raw) <= MOST_TOKENS else None
 
 
 def completed(asked: str, reply: ModelReply) -> Completed:
     """A model's reply as an event, whatever it holds."""
+    # A field is named only where the server said something. What is left out here is not written at all, so
+    # that events keep the bytes that they had before the field was thought of.
     said_text, cut = text(reply.text)
     said: dict[str, Any] = {
         "asked": asked,
@@ -83,6 +94,7 @@ def completed(asked: str, reply: ModelReply) -> Completed:
         said["logprob"] = finite(reply.logprob)
     if reply.answer_logprob is not None:
         said["answer_logprob"] = finite(reply.answer_logprob)
+    # Of a text that was cut its tokens would tell of more than is recorded.
     if reply.token_logprobs and not cut:
         said["token_logprobs"] = tokens(reply.token_logprobs)
     if reply.thought:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from schemas.asking import All, Ask, Fact, OutOfLimit, Steps
+from schemas.asking import All, Ask, OutOfLimit, Steps
 
 
 @dataclass(slots=True)
 class Questions:
     """Notes questions as they pass, and changes nothing; with ``only``, that at one address alone."""
+
+    # Prompts are not on the log. Whoever shows one runs the policy over its record with this around it.
 
     only: str | None = None
     found: dict[str, Ask[Any]] = field(default_factory=dict[str, "Ask[Any]"])
@@ -27,16 +29,15 @@ class Questions:
                 return done.value
             here, reply, stopped = f"{at}{turn}", None, None
             turn += 1
+            if self.only in (None, here) and isinstance(request, Ask):
+                self.found[here] = request
+            if isinstance(request, All):
+                # The driver runs lanes itself, so each of them has to be watched in its own right.
+                lanes = enumerate(request.branches)
+                watched = [self.watch(steps, f"{here}.{lane}.") for lane, steps in lanes]
+                request = All(watched, request.allow, twins=request.twins)
             try:
-                reply = yield self._passed(request, here)
+                reply = yield request
             except OutOfLimit as limit:
+                # The driver throws it into us; the policy must get it at the same place, and may catch it.
                 stopped = limit
-
-    def _passed(self, request: Ask[Any] | All[Any] | Fact, here: str) -> Ask[Any] | All[Any] | Fact:
-        if self.only in (None, here) and isinstance(request, Ask):
-            self.found[here] = request
-        if isinstance(request, All):
-            lanes = enumerate(request.branches)
-            watched = [self.watch(steps, f"{here}.{lane}.") for lane, steps in lanes]
-            return All(watched, request.allow, twins=request.twins)
-        return request

@@ -21,6 +21,7 @@ from schemas.questions import (
     ToolResult,
 )
 from schemas.spoken import spoken
+from schemas.vectors import unpack
 
 
 class NotInMemory(ReplayError, LookupError):
@@ -31,6 +32,8 @@ def reply_to(question: Ask[Any], answer: Event, address: str, memory: Memory) ->
     """Return what the author of a question gets for its recorded answer."""
     match answer:
         case Completed():
+            # The record keeps the whole text. A policy never reads the thoughts in it, or a model's own doubts
+            # would be read as its answer.
             said = spoken(answer.text)
             return Completion(
                 address,
@@ -48,8 +51,6 @@ def reply_to(question: Ask[Any], answer: Event, address: str, memory: Memory) ->
                 raise TypeError(f"{answer.kind} answers no {type(question).__name__}")
             return recollection(question, answer, memory)
         case Embedded():
-            from schemas.vectors import unpack
-
             return tuple(tuple(unpack(vector)) for vector in answer.vectors)
         case Checked():
             return answer.credit if isinstance(question, Credit) else answer.outcome
@@ -63,12 +64,14 @@ def reply_to(question: Ask[Any], answer: Event, address: str, memory: Memory) ->
 
 def recollection(question: Recall, answer: Recalled, memory: Memory) -> Recollection:
     """References resolved in the pinned memory version. Raises ``NotInMemory`` if one is not there."""
+    # Both must fit: the record names the very text that was shown, not just whose it was.
     wanted = {item_id for item_id, _, _ in answer.items}
     known = {(item.id, item.text_digest): item for item in memory.items if item.id in wanted}
     items: list[RecalledItem] = []
     for item_id, text, similarity in answer.items:
         item = known.get((item_id, text))
         if item is None:
+            # To leave it out would show the policy another memory than the one that its record tells of.
             raise NotInMemory(f"{item_id} is not in version {memory.number} of {memory.scope}")
         items.append(RecalledItem(item.id, item.kind, item.role, item.text, similarity))
     return Recollection(

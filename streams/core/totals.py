@@ -22,6 +22,8 @@ class EpisodeTotals:
     a sum with an unknown part is unknown.
     """
 
+    # Counts are added as they come. Whatever depends on an order (floats, lists of items) is kept by address
+    # and put together at the end, in the order of addresses.
     calls: int = 0
     attempts: int = 0
     prompt_tokens: int | None = 0
@@ -54,6 +56,7 @@ class EpisodeTotals:
 
     def take(self, address: str, event: Event) -> None:
         """One more record at a numbered address."""
+        # By exact type: this runs for every record of every episode, and most of them count for nothing.
         counted = _COUNTED.get(type(event))
         if counted is not None:
             counted(self, address, event)
@@ -96,6 +99,7 @@ class EpisodeTotals:
         if reply.seconds is None:
             self.timed = False
         if reply.cost is None:
+            # For good: a sum that leaves one call out would pass for the price of all.
             self.costs = None
         elif self.costs is not None:
             self.costs[address] = reply.cost
@@ -115,6 +119,7 @@ class EpisodeTotals:
 
     def recalled(self, address: str, event: Embedded | Recalled) -> None:
         """Count what vectors took, whether they were kept or not."""
+        # Most embedders are of this machine and charge nothing; an absent bill is not one of zero.
         if event.took is not None:
             self.took[address] = event.took
 

@@ -16,6 +16,7 @@ def seed_address(journal: Mapping[str, Event], address: str) -> str:
 
     In ``7.1.3`` the parts are in turn a place and a lane: the call is the fourth of lane 1 at 7.
     """
+    # Nearly every call stands outside of lanes, and needs no search.
     if "." not in address:
         return address
     parts = address.split(".")
@@ -23,5 +24,6 @@ def seed_address(journal: Mapping[str, Event], address: str) -> str:
     for lane in range(1, len(parts), 2):
         forked = journal.get(".".join(parts[:lane]))
         if isinstance(forked, Forked) and forked.twins:
+            # Only this fork's lanes share their luck. Forks around it or within it keep their lanes apart.
             shared[lane] = "0"
     return ".".join(shared)
