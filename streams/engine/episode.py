@@ -1,9 +1,11 @@
 """Running one episode under a log: it is opened or resumed, driven, and concluded. Every runtime uses these functions.
 
 ``prepare`` gathers everything that the behaviour of a policy depends on, for a fresh episode or from its
-record. ``conclude`` drives the policy and separates two kinds of errors: a defect of the policy is an
-outcome of the problem (``failed``), and nothing in ``NOT_AN_OUTCOME`` ever is. What an episode leaves when
-it ends is derived in ``streams.core.closing``.
+record. It is the gate of every replay: where policy, prompts, settings or memory are not those of the
+opening, it raises before anything runs, since a replay under others would look like a forged record.
+``conclude`` drives the policy and separates two kinds of errors: a defect of the policy is an outcome of the
+problem (``failed``), and nothing in ``NOT_AN_OUTCOME`` ever is. What an episode leaves when it ends is
+derived in ``streams.core.closing``.
 """
 
 from __future__ import annotations
@@ -109,6 +111,9 @@ class Resolved:
     digest: str
 
 
+# A stream has thousands of problems under the same few settings, and to
+# validate these takes longer than all else that opens an episode. The
+# values come as canonical bytes, since a mapping is no key.
 @lru_cache(maxsize=256)
 def _resolved(model: type[PolicySettings], profile: Profile, values: bytes) -> Resolved:
     settings = model.resolve(profile, orjson.loads(values))
@@ -121,6 +126,7 @@ def resolved(policy: Policy[Any], problem: Problem) -> Resolved:
     model: type[PolicySettings] = policy.settings
     found = _resolved(model, problem.profile, canonical(problem.settings))
     if found.settings.prompts:
+        # Not at the top: it imports every policy and role, which few runs need.
         from streams.engine.prompts.catalogue import need_known
 
         need_known(policy, found.settings)
@@ -179,16 +185,19 @@ def prepare(
     policy = policy.under(found.settings)
     opened = journal.get("opened")
     if not isinstance(opened, EpisodeOpened):
-        # who reads no memory pins none, whatever was learned by the time that it was opened
+        # Who reads no memory pins none, whatever was learned by the time that it was opened: its
+        # record must not depend on when that was.
         newest = latest(memories) if policy.reads(found.settings) else memories[0]
         grant.check(admitted.problem)
         opened = opening(policy, found.digest, admitted.problem, newest, backbones, grant)
-    if _in_other_words(opened, policy):
-        raise Diverged(episode, "opened", PROMPTS, opened.policy_version, policy.version)
-    if (opened.policy, opened.policy_version) != (policy.name, policy.version):
-        raise PolicyChanged(
-            f"opened with {opened.policy}@{opened.policy_version}; installed is {policy.reference}"
-        )
+    then, now = opened.policy_version, policy.version
+    if (opened.policy, then) != (policy.name, now):
+        # The very same code under other prompts than the problem says: nobody
+        # edits a record of that, so it is reported as a divergence. Another
+        # version of the code is merely not here, and proves nothing.
+        if opened.policy == policy.name and without_prompts(then) == without_prompts(now):
+            raise Diverged(episode, "opened", PROMPTS, then, now)
+        raise PolicyChanged(f"opened with {opened.policy}@{then}; installed is {policy.reference}")
     if opened.settings != found.digest:
         raise PolicyChanged(f"the defaults of {policy.reference} have changed")
     numbered = {address: event for address, event in journal.items() if is_numbered(address)}
@@ -199,13 +208,6 @@ def prepare(
         *(episode, admitted, opened, policy, found.settings, memory, numbered, embedder, unkept),
         put=put_to_people(journal),
     )
-
-
-def _in_other_words(opened: EpisodeOpened, policy: Policy[Any]) -> bool:
-    """Whether an episode was begun with this very policy, under other prompts than its problem says."""
-    then, now = opened.policy_version, policy.version
-    same = opened.policy == policy.name and without_prompts(then) == without_prompts(now)
-    return same and then != now
 
 
 def put_to_people(journal: Mapping[str, Event]) -> dict[str, ReviewAsked]:
@@ -232,6 +234,7 @@ async def conclude(work: Work, run: Run) -> tuple[Conclusion, float]:
     except NOT_AN_OUTCOME:
         raise
     except Exception as error:
+        # A log that fails can raise anything, and would else be recorded as a defect of the policy.
         if run.unkept is not None:
             raise run.unkept from None
         defect = _as_recorded(work, run, error)
@@ -243,6 +246,7 @@ def concluded(found: object) -> Conclusion:
     """Return what a policy returned, if it is a conclusion. Raises ``TypeError`` otherwise."""
     if not isinstance(found, Conclusion):
         raise TypeError(f"a policy ends with a Conclusion; it returned {found!r:.80}")
+    # ``status_of`` reads this text before any codec checks it.
     if not isinstance(found.ended_by, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"a conclusion's ended_by is text; it was {found.ended_by!r:.80}")
     return found
@@ -252,6 +256,8 @@ def with_chance(work: Work, conclusion: Conclusion) -> Conclusion:
     """The conclusion with its chance of being right, by the labels of the pinned memory version."""
     if conclusion.confidence is None:
         return conclusion
+    # From the pinned version and not from the newest: whoever
+    # derives the closing again later has only that one.
     opened, problem = work.opened, work.admitted.problem
     policy, source = f"{opened.policy}@{opened.policy_version}", conclusion.confidence_source or ""
     key = (problem.domain, policy, opened.settings, opened.backbones, source)
@@ -264,6 +270,8 @@ def _as_recorded(work: Work, run: Run, error: Exception) -> Exception:
 
     Raises ``Stuck`` where it leads to none: then the error is no outcome, and nobody could verify it.
     """
+    # A replay is in order already. Live, the record is gone through once more, so that what the
+    # closing says is what ``verify`` will find.
     if run.world is None:
         return error
     ledger = Ledger.of(work.opened.limits, work.opened.prices)

@@ -21,6 +21,7 @@ def said(feedback: Feedback, answered: bool) -> Grade:
     """The outcome that a person's verdict or score stands for; a score of one half says nothing."""
     if not answered:
         return Grade(outcome="withheld", grader=VERDICT)
+    # A verdict is a score of one or nought, so both are read by one rule.
     score = float(feedback.verdict) if feedback.verdict is not None else feedback.score or 0.0
     outcome: Outcome = "unknown" if score == 0.5 else "right" if score > 0.5 else "wrong"
     return Grade(outcome=outcome, grader=VERDICT, detail=f"score {score}")
@@ -94,6 +95,7 @@ async def opinion(grader: Grading, judged: Judged, feedback: Feedback) -> Grade:
     """
     if feedback.reference is None:
         return said(feedback, judged.answer is not None)
+    # A checker knows more than a label: of several right answers a label names one.
     checker = CHECKERS.get(judged.domain)
     if checker is not None and grader.own is None:
         return checker(judged.problem, judged.answer)
@@ -119,4 +121,6 @@ async def graded(grader: Grading, judged: Judged, feedback: Feedback) -> tuple[s
         source=feedback.by,
         detail=grade.detail or None,
     )
+    # The address follows from grader and evidence, so that a learner that reads the feedback again
+    # after a crash puts the grade where it stands already.
     return graded_address(event, evidence_of(feedback)), event

@@ -34,7 +34,9 @@ class Judgements:
         return bool(self.said)
 
     def add(self, at: int, feedback: Feedback) -> bool:
-        """Keep a judgement. Returns whether it is new: saying it twice is saying it once."""
+        """Keep a judgement. Returns whether it is new."""
+        # A judgement has no id. One that is sent again, after a crash or by a client that saw no
+        # answer, is told by its content alone, so saying it twice must be saying it once.
         kept = self.said[subject_of(feedback)]
         if any(known == feedback for _, known in kept):
             return False
@@ -47,6 +49,8 @@ class Judgements:
 
     def of(self, episode: str, reflected: Reflected) -> list[Feedback]:
         """Return the judgements of an episode's answer, the newest last. Of verdicts that one counts."""
+        # A person may have judged an answer that this episode did
+        # not give: that says nothing of this one.
         said = [
             *self.about((reflected.domain, reflected.problem_id)),
             *self.about((episode,)),
@@ -62,5 +66,6 @@ class Judgements:
 
     def reference(self, domain: str, problem_id: str) -> Any:
         """The newest reference of a problem; none where nobody gave one."""
+        # Newest first, and over verdicts, which hold no reference.
         said = (feedback.reference for _, feedback in self.about((domain, problem_id)))
         return next((each for each in reversed([*said]) if each is not None), None)

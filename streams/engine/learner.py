@@ -7,10 +7,19 @@ whoever has folded the same records knows the same.
 A batch passes through it in four steps: ``batch_closed`` pins its members and everything else that learning
 depends on, ``batch`` and ``steps`` make the learning episode that a driver runs, and ``version`` closes the
 memory version that follows from what that episode said.
+
+Everything that learning depends on is written into ``BatchClosed`` before the first question of its learning
+episode is asked: outcomes as they were known, settings, constants, seed. A grade that arrives a second later changes
+the next batch and never this one. Else a worker that resumed after a crash would learn something else than the one
+that crashed.
+
+A scope whose policy is not here is *lost*. It stays lost as long as this fold lives, even if the policy is found
+later: its window has not seen the records that passed meanwhile, and would close other batches than the log holds.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -86,43 +95,52 @@ class Learner:
         if type(event) not in HEARD:
             return True
         named = scope_of(episode) if type(event) in TAUGHT else getattr(event, "scope", "")
-        if not (stands(episode, address, event) and self._awaits(named, episode, event)):
+        # What a learning episode says counts only while its batch is open. A
+        # worker that lost its partition may still write, and nobody who folds the
+        # log later could tell such a record from the others.
+        if not stands(episode, address, event) or (
+            type(event) in LEARNED and not self.memory(named).awaits(episode)
+        ):
             self.strays.add(episode, address, event)
             return False
         scope = self.meet(named, event)
+        # Grades are kept for all scopes, lost ones too, and before
+        # the window looks whether it has them all.
         if isinstance(event, Graded):
             self.grades.feed(episode, event)
         if scope is not None:
-            self._taken(scope, episode, address, event)
+            self._take(scope, episode, address, event)
         elif named in self.lost:
             self.lost[named].memory.feed(episode, address, event)
         elif isinstance(event, ProblemForgotten):
             self.early.setdefault(named, []).append((episode, address, event))
         return True
 
-    def _taken(self, scope: Scope, episode: str, address: str, event: Event) -> None:
+    def _take(self, scope: Scope, episode: str, address: str, event: Event) -> None:
         """A record of a scope that learns here."""
         scope.window.feed(episode, event)
         scope.memory.feed(episode, address, event)
+        # As they stand now: records that come while the batch is
+        # learned from must not change what it asks.
         if isinstance(event, BatchClosed) and event.measured is not None:
             scope.texts[episode] = tuple(wanted(scope.memory, event).lacks)
         if scope.window.owed or scope.owes:
             scope.settle_owed()
-        if isinstance(event, MemoryVersioned) and event.number == 0:
-            scope.warmed = True
         if isinstance(event, MemoryVersioned):
+            # Only a warm start records version 0; every other scope begins with an empty one.
+            scope.warmed = scope.warmed or event.number == 0
             scope.texts.pop(episode, None)
-
-    def _awaits(self, scope: str, episode: str, event: Event) -> bool:
-        """Whether the scope is still learning from the batch of this learning episode."""
-        return type(event) not in LEARNED or self.memory(scope).awaits(episode)
 
     def meet(self, named: str, event: Event) -> Scope | None:
         """The scope of this name, if it is not lost; one that is new is made where the event may do that."""
         known = self.scopes.get(named)
         if known is not None or named in self.lost or not isinstance(event, MET_BY):
             return known
-        policy, version, values = _names(event)
+        if isinstance(event, SeriesOpened):
+            policy, version, values = event.policy, event.policy_version, event.settings
+        else:
+            policy, _, version = event.policy.rpartition("@")
+            values = event.learning
         try:
             return self.scope(named, policy, event.profile, values, version)
         except NoPolicy:
@@ -147,6 +165,8 @@ class Learner:
                 policy = find_recorded(self.find, policy_name, version)
                 self.scopes[scope] = scope_made(policy, memory, profile, values)
             except NoPolicy as error:
+                # One missing policy must not stop the worker for all others. The scope's memory
+                # goes on being folded, so that it can be read and shown.
                 self.lost[scope] = Lost(str(error), memory)
                 self.told(scope, str(error))
             for record in self.early.pop(scope, ()):
@@ -180,6 +200,8 @@ class Learner:
     def batch_closed(self, scope: Scope, due: Due, limits: Limits) -> BatchClosed:
         """The event that closes a batch: everything that learning from it hangs on."""
         if due.again is not None:
+            # Closed again, with all that it was closed with. The policy
+            # alone is today's, for it does the work.
             policy = scope.policy
             return structs.replace(due.again, policy=policy.name, policy_version=policy.version)
         closed = BatchClosed(
@@ -212,6 +234,8 @@ class Learner:
         batch = Batch(scope.id, closed.batch, members, memory, closed.seed)
         if closed.revision is None:
             return batch
+        # A revision keeps what was learned from the members that
+        # remain, and asks only for what was made of both.
         return replace(
             batch,
             revision=closed.revision,
@@ -237,6 +261,9 @@ class Learner:
 
     def warm(self, scope: Scope, source: Memory) -> list[tuple[str, Event]]:
         """Version 0 of a scope that starts from another's memory: address and event of each record."""
+        # The facts are recorded beside the version, and it is built from
+        # them, as every later version is built from what its learning episode
+        # said: whoever folds the log comes to the same.
         facts = [(str(at), fact) for at, fact in enumerate(scope.policy.warm_start(source))]
         learned = Learned()
         for address, fact in facts:
@@ -266,22 +293,12 @@ class Learner:
 
     def state_hash(self) -> str:
         """One SHA-256 over everything learned: memories and outcomes."""
-        import hashlib
-
         outcomes = {episode: known.outcome for episode, known in self.grades.known.items()}
         scopes = {
             name: [[m.number, m.state()] for m in scope.memory.versions.values()]
             for name, scope in self.scopes.items()
         }
         return hashlib.sha256(canonical([scopes, outcomes])).hexdigest()
-
-
-def _names(event: SeriesOpened | Reflected) -> tuple[str, str, dict[str, Any]]:
-    """The policy that a record names, its version, and the settings of its scope."""
-    if isinstance(event, SeriesOpened):
-        return event.policy, event.policy_version, event.settings
-    name, _, version = event.policy.rpartition("@")
-    return name, version, event.learning
 
 
 def episode_of(closed: BatchClosed) -> str:

@@ -38,7 +38,8 @@ async def learn(
     episode = episode_of(closed)
     memory = scope.memory.versions[closed.previous]
     if closed.embedder is not None:
-        memory = Memory(scope.id, closed.batch)  # what only embeds anew compares with nothing
+        # What only embeds anew compares with nothing.
+        memory = Memory(scope.id, closed.batch)
     embedder = closed.embedder or scope.memory.changing or closed.measured
     run = Run(
         *(episode, journal, closed.seed, memory, "learning", recorder, world, embedder),
@@ -59,7 +60,10 @@ async def learn(
         ended_by, status = f"limit: {limit.which}", "exhausted"
     except NOT_AN_OUTCOME:
         raise
-    except Exception as error:  # the policy's own defect: what it said so far is what was learned
+    except Exception as error:
+        # It is the policy's own defect. The batch still gets its version,
+        # made of what was said so far: a scope whose learner is broken would
+        # else stop all episodes that wait for that version.
         if run.unkept is not None:
             raise run.unkept from None
         ended_by, status = f"error: {describe(error)}", "failed"

@@ -47,6 +47,9 @@ def seat_of(
     try:
         scope = learner.scope(admitted.scope, policy, problem.profile, problem.settings)
     except NoPolicy:
+        # Asked only now: to look into the record takes a query. One that was
+        # begun has its turn, which parks it where a person sees it; one that
+        # was not just waits until the policy is here.
         return replace(seat, begun=is_begun())
     together = scope.policy.together
     if together is None or not in_sets:
@@ -80,34 +83,35 @@ class Sets:
         series = self.learner.scopes[seat.scope].window.series.get(seat.series or "")
         if series is None:
             return False
+        # A late arrival, whose window was closed without it, is worked on by itself.
         if not series.done_positions <= position < series.size or position in series.voids:
             return False
         places, number = set_of(series, position, seat.set_size)
-        name = set_id(series.id, self._number(seat, number))
+        # Two scopes of one series each have a set of this
+        # number, which only the domain keeps apart.
+        shared = [s for s in self.learner.scopes.values() if seat.series in s.window.series]
+        told = str(number) if len(shared) == 1 else f"{seat.scope.partition('/')[0]}.{number}"
+        name = set_id(series.id, told)
         group = self.groups.setdefault(name, Group(replace(seat, set_size=0), places))
         if group.called or position in group.members:
             return False
         group.members[position] = episode
         return True
 
-    def _number(self, seat: PendingEpisode, number: int) -> str:
-        """Which set it is; with its domain where the series has members in several scopes."""
-        shared = [s for s in self.learner.scopes.values() if seat.series in s.window.series]
-        return str(number) if len(shared) == 1 else f"{seat.scope.partition('/')[0]}.{number}"
-
     def complete(
         self, may_open: Callable[[PendingEpisode], bool]
     ) -> Iterator[tuple[str, PendingEpisode]]:
         """Sets that may open now, each told once."""
         for name, group in self.groups.items():
-            if not group.called and self._all_here(group) and may_open(group.seat):
+            if group.called:
+                continue
+            series = self.learner.scopes[group.seat.scope].window.series[group.seat.series or ""]
+            # A place that was refused, or whose episode is closed already, is not waited for.
+            came = (group.members, series.filled, series.voids)
+            here = all(any(place in those for those in came) for place in group.places)
+            if here and may_open(group.seat):
                 group.called = True
                 yield name, group.seat
-
-    def _all_here(self, group: Group) -> bool:
-        series = self.learner.scopes[group.seat.scope].window.series[group.seat.series or ""]
-        came = (group.members, series.filled, series.voids)
-        return all(any(place in those for those in came) for place in group.places)
 
     def members(self, name: str) -> list[str] | None:
         """The members of a set that has its turn, by position; none if this is no set."""
@@ -151,5 +155,7 @@ def set_of(series: Series, position: int, size: int) -> tuple[range, int]:
     window = series.positions(position // series.window)
     at = (position - window.start) // size
     first = window.start + at * size
+    # Counted through the series by places alone: which members came,
+    # or when, must not change the name of a set.
     number = (position // series.window) * -(-series.window // size) + at + 1
     return range(first, min(first + size, window.stop)), number

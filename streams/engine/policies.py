@@ -100,7 +100,7 @@ class Shelf:
         if known is not None:
             return known
         if names_a_file(name):
-            return self._own(name)
+            return self._given(name)
         found = installed().get(name)
         if isinstance(found, Policy):
             return found
@@ -114,20 +114,27 @@ class Shelf:
                 found.append(self._load(file))
         return found
 
-    def _own(self, name: str) -> Policy[Any]:
-        called, at, version = _parted(name)
-        fitting = [file for file in self.files if file.is_called(called)]
+    def _given(self, name: str) -> Policy[Any]:
+        """The policy of a given file, by its path or, behind an ``@``, by the version that a record names."""
+        path, mark, rest = name.rpartition(".py:")
+        attribute, at, version = rest.partition("@")
+        called = f"{path}{mark}{attribute}"
         if at:
-            fitting = self._of_version(called, version)
+            # The digest of its source is what counts, since a file may lie
+            # elsewhere on the machine that replays. Of several copies that one is
+            # preferred which is called as the record says.
+            source = version.rpartition("+")[2]
+            named = [f for f in self.files if f.attribute == attribute]
+            fitting = [f for f in named if self._source(f) == source]
+            fitting.sort(key=lambda file: not file.is_called(called))
+        else:
+            fitting = [file for file in self.files if file.is_called(called)]
         if not fitting:
-            raise NoPolicy(_not_given(name))
+            raise NoPolicy(
+                f"{name!r:.200} names a file, and no record may name what runs: "
+                f"give it on the command line, --policy FILE.py:NAME"
+            )
         return replace(self._load(fitting[0]), name=called)
-
-    def _of_version(self, called: str, version: str) -> list[OwnFile]:
-        """The given files with that source, those first that are called so themselves."""
-        attribute, source = called.rpartition(":")[2], version.rpartition("+")[2]
-        same = [f for f in self.files if f.attribute == attribute and self._source(f) == source]
-        return sorted(same, key=lambda file: not file.is_called(called))
 
     def _source(self, file: OwnFile) -> str:
         """The digest of what was loaded; the file may have changed since."""
@@ -135,11 +142,38 @@ class Shelf:
         return file.read()[1] if known is None else known.origin["source"]
 
     def _load(self, file: OwnFile) -> Policy[Any]:
+        """The policy in a file: just the bytes that its version names are run, and no compiled copy of them."""
+        # Locked, since threads of a program may look for a policy
+        # at once, and its file is to be run once.
         with self.lock:
             known = self.loaded.get(file.place)
-            if known is None:
-                known = self.loaded[file.place] = _loaded(file)
-        return known
+            if known is not None:
+                return known
+            path, (content, source) = file.path, file.read()
+            spec = importlib.util.spec_from_file_location(f"metalogue_own_{path.stem}", path)
+            if spec is None:
+                raise NoPolicy(f"{path}: not a Python file")
+            module = importlib.util.module_from_spec(spec)
+            # Registered before it runs: dataclasses of the file look their
+            # module up while it is still being loaded.
+            sys.modules[spec.name] = module
+            # At the end of the path, so that no file beside the
+            # policy can stand in for a module of ours.
+            folder = str(path.resolve().parent)
+            if folder not in sys.path:
+                sys.path.append(folder)
+            # Not ``spec.loader.exec_module``: that may take a compiled copy or a file that changed
+            # since it was read, and the version would name other bytes than those that ran.
+            try:
+                exec(compile(content, path, "exec"), module.__dict__)
+            except Exception as error:
+                raise NoPolicy(f"{path}: {type(error).__name__}: {error}") from error
+            policy = _checked(getattr(module, file.attribute, None), f"{path}:{file.attribute}")
+            origin = {"file": str(path), "name": file.attribute, "source": source}
+            version = f"{policy.version}+{source}"
+            policy = replace(policy, name=file.spelled, version=version, origin=origin)
+            self.loaded[file.place] = policy
+            return policy
 
 
 SHELF = Shelf()
@@ -156,6 +190,8 @@ def find_recorded(find: Find, name: str, version: str) -> Policy[Any]:
         try:
             return find(f"{name}@{without_prompts(version)}")
         except NoPolicy:
+            # That version is gone. The file of today may still go on with a scope; a replay will
+            # see by its version that it is another.
             pass
     return find(name)
 
@@ -168,6 +204,7 @@ def installed() -> Mapping[str, Policy[Any] | str]:
     """
     found: dict[str, Policy[Any] | str] = {}
     for entry in entry_points(group=GROUP):
+        # A distribution that is broken must not keep the others from being found.
         try:
             found[entry.name] = _checked(entry.load(), entry.name)
         except Exception as error:
@@ -175,45 +212,12 @@ def installed() -> Mapping[str, Policy[Any] | str]:
     return found
 
 
-def _parted(name: str) -> tuple[str, str, str]:
-    """``FILE.py:NAME`` and what stands behind an ``@``."""
-    path, mark, rest = name.rpartition(".py:")
-    attribute, at, version = rest.partition("@")
-    return f"{path}{mark}{attribute}", at, version
-
-
-def _not_given(name: str) -> str:
-    return (
-        f"{name!r:.200} names a file, and no record may name what runs: "
-        f"give it on the command line, --policy FILE.py:NAME"
-    )
-
-
-def _loaded(file: OwnFile) -> Policy[Any]:
-    """The policy in a file: just the bytes that its version names are run, and no compiled copy of them."""
-    path, (content, source) = file.path, file.read()
-    spec = importlib.util.spec_from_file_location(f"metalogue_own_{path.stem}", path)
-    if spec is None:
-        raise NoPolicy(f"{path}: not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    folder = str(path.resolve().parent)
-    if folder not in sys.path:
-        sys.path.append(folder)
-    try:
-        exec(compile(content, path, "exec"), module.__dict__)
-    except Exception as error:
-        raise NoPolicy(f"{path}: {type(error).__name__}: {error}") from error
-    policy = _checked(getattr(module, file.attribute, None), f"{path}:{file.attribute}")
-    origin = {"file": str(path), "name": file.attribute, "source": source}
-    version = f"{policy.version}+{source}"
-    return replace(policy, name=file.spelled, version=version, origin=origin)
-
-
 def _checked(found: object, name: str) -> Policy[Any]:
     if not isinstance(found, Policy):
         raise NoPolicy(f"{name}: expected a Policy, found {type(found).__name__}")
     policy = cast("Policy[Any]", found)
+    # Python holds nobody to an annotation. What is wrong here would else show as a record that
+    # cannot be written, in the middle of an episode.
     for field_name in ("name", "version", "rule", "retirement"):
         value = getattr(policy, field_name)
         if not isinstance(value, str) and (value is not None or field_name in ("name", "version")):

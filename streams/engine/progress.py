@@ -27,6 +27,7 @@ class Progress:
     def ended(self, closed: EpisodeClosed, fresh: bool) -> None:
         """Count an episode that ended. ``fresh``: it was opened in this run."""
         self.closed += 1
+        # A failed episode is closed as well: its policy is broken, but the worker did its work.
         self.failed += closed.status == "failed"
         self.resumed += not fresh
 

@@ -38,11 +38,14 @@ class Ready:
         if not self.levels:
             raise IndexError("nobody waits")
         self.turns += 1
+        # By count and not by time: what is next must not depend
+        # on how long the calls before it took.
         if self.turns % OLDEST_EVERY:
             level = max(self.levels)
         else:
             level = min(self.levels, key=lambda priority: self.levels[priority][0][0])
         _, name = self.levels[level].popleft()
+        # An empty level would be the highest for ever.
         if not self.levels[level]:
             del self.levels[level]
         return name

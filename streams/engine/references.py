@@ -21,6 +21,7 @@ class References:
 
     async def grade(self, question: Worth[Any]) -> Grade:
         """The answer compared with the reference; unknown where nobody gave one."""
+        # Ids of problems may hold a slash, names of domains may not.
         domain, _, problem_id = question.subject.partition("/")
         reference = self.said.reference(domain, problem_id)
         if reference is None:

@@ -17,7 +17,6 @@ from schemas.problem import Profile
 from state.folds.forgetting import Records
 from state.folds.state import State
 from state.folds.strays import Strays
-from state.folds.windows import Head
 from state.snapshot import Snapshots
 from streams.engine.learner import Learner, Told
 from streams.engine.policies import Find, NoPolicy, find_recorded
@@ -36,6 +35,7 @@ def learner_of(
 
     ``end`` is the log's: a snapshot that knows more is of another log.
     """
+    # The snapshot comes as a function: on an empty log it is not even opened.
     learner = Learner(find, records, told=told, strays=strays)
     if end == 0:
         return learner, 0
@@ -49,18 +49,32 @@ def resumed(learner: Learner, state: State) -> bool:
     """Let a learner that heard nothing go on from a state. Returns whether it does; else it still knows nothing."""
     if not is_plain(state):
         return False
-    try:
-        for scope, head in state.windows.heads.items():
-            _put(learner, state, scope, head)
-    except NoPolicy:
-        learner.scopes.clear()
-        return False
+    for name, head in state.windows.heads.items():
+        memory = state.memory(name)
+        # These lead into the learner: the folds of a snapshot were made without one.
+        memory.outcome, memory.anew = learner.grades.outcome, learner.grades.anew
+        memory.records = learner.records
+        try:
+            policy = find_recorded(learner.find, head.policy, head.version)
+            scope = scope_made(policy, memory, cast("Profile", head.profile), head.values)
+        except NoPolicy:
+            # All or nothing: from the log the scope is found lost at the record where that shows.
+            learner.scopes.clear()
+            return False
+        # A snapshot knows no policies, so the size of a window in a
+        # stream is asked of the policy once more.
+        window = state.windows.open[name]
+        window.stream_window = scope.window.stream_window
+        scope.window, scope.warmed = window, head.warmed
+        learner.scopes[name] = scope
     learner.grades.known = state.outcomes.known
     return True
 
 
 def is_plain(state: State) -> bool:
     """Whether a state is sure to mean the same to whoever learns as the log that it is of."""
+    # Rather too strict than too lax: to read the log again costs
+    # time, a memory that differs costs every promise.
     if state.forgotten or any(head.odd for head in state.windows.heads.values()):
         return False
     return not any(
@@ -70,16 +84,3 @@ def is_plain(state: State) -> bool:
         or any(closed.measured is not None or closed.revision for closed in memory.batches.values())
         for memory in state.memories.values()
     )
-
-
-def _put(learner: Learner, state: State, name: str, head: Head) -> None:
-    """One scope, as its policy makes it and its records left it. Raises ``NoPolicy``."""
-    memory = state.memory(name)
-    memory.outcome, memory.anew = learner.grades.outcome, learner.grades.anew
-    memory.records = learner.records
-    policy = find_recorded(learner.find, head.policy, head.version)
-    scope = scope_made(policy, memory, cast("Profile", head.profile), head.values)
-    window = state.windows.open[name]
-    window.stream_window = scope.window.stream_window
-    scope.window, scope.warmed = window, head.warmed
-    learner.scopes[name] = scope

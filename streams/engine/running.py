@@ -16,7 +16,7 @@ so it takes ``record_opening`` and ``conclude`` alone.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from msgspec import structs
@@ -35,6 +35,8 @@ from streams.core.grants import Grant
 from streams.engine.episode import Work, conclude, prepare
 from streams.engine.sets import SetWork, closings, conclude_set, ending, prepare_set
 
+# A broken set-up is not among these: a refused key concerns all episodes, and parking them one by
+# one would leave a person a thousand of them to adopt once the key is mended.
 UNABLE = (ReplayError, LookupError, BadSetting, Stuck, TooLarge)
 """What a person has to look at: nobody can go on with the episode as things are."""
 
@@ -102,12 +104,16 @@ async def run_episode(store: EpisodeStore, episode: str) -> None:
     journal = store.journal(episode)
     admitted = journal["admitted"]
     assert isinstance(admitted, ProblemAdmitted)
+    # Before anything is recorded: whoever counts what a worker did
+    # must tell what it began from what it resumed.
     fresh = "opened" not in journal
     try:
         policy, memories = store.policy(admitted), store.memories(admitted.scope)
         work = prepare(episode, admitted, journal, policy, memories, store.backbones, store.grant)
         run = work.run(store.writer, store.world)
         try:
+            # Nobody waits for this record. It is committed with the
+            # first answer, before which nothing is lost.
             if fresh:
                 record_opening(store.writer, work, store.purpose)
             conclusion, seconds = await conclude(work, run)
@@ -117,6 +123,8 @@ async def run_episode(store: EpisodeStore, episode: str) -> None:
     except UNABLE as error:
         await store.park(episode, error, journal)
         return
+    # Outside of the ``try``: nothing that goes wrong from here on
+    # may park an episode that has its conclusion.
     end = closing(
         *(work.policy, work.settings, episode, admitted, work.opened, work.journal),
         *(conclusion, seconds, run.tally, store.room),
@@ -133,6 +141,8 @@ def record_opening(writer: Recorder, work: Work, purpose: str | None = None) -> 
 
 def parking(error: Exception, journal: Mapping[str, Event]) -> tuple[str, EpisodeParked]:
     """The record that leaves an episode to a person, and its address."""
+    # An episode can be adopted and parked again. Each parking has its
+    # address, since the first record of one wins.
     number = sum(address.startswith("parked.") for address in journal)
     reason = f"{type(error).__name__}: {error}"[:500]
     parked = EpisodeParked(reason=reason, address=getattr(error, "address", None))
@@ -144,30 +154,27 @@ async def run_set(store: EpisodeStore, episode: str, members: Sequence[str]) -> 
 
     A member that was opened by itself, before sets were known, is also finished by itself.
     """
-    journals: dict[str, dict[str, Event]] = {}
+    open_now: dict[str, dict[str, Event]] = {}
+    begun_in: str | None = None
     for member in members:
         journal = store.journal(member)
-        if opened_alone(journal):
+        opened = journal.get("opened")
+        if not isinstance(opened, EpisodeOpened):
+            open_now[member] = journal
+        elif opened.within is None:
             await run_episode(store, member)
         else:
-            journals[member] = journal
-    if journals:
-        await _run_set(store, episode, journals)
-
-
-def opened_alone(journal: Mapping[str, Event]) -> bool:
-    """Whether an episode was opened, and in no set."""
-    opened = journal.get("opened")
-    return isinstance(opened, EpisodeOpened) and opened.within is None
-
-
-async def _run_set(store: EpisodeStore, name: str, open_now: dict[str, dict[str, Event]]) -> None:
-    episode = within_of(open_now.values()) or name
+            open_now[member] = journal
+            begun_in = begun_in or opened.within
+    if not open_now:
+        return
     try:
-        work, begun = _prepared(store, episode, open_now)
-        _open(store, work, begun)
+        # Its name holds the domain where a series has several, which the worker that began it may
+        # not have known. Its record lies under the name that it was begun with.
+        work, fresh = _open_set(store, begun_in or episode, open_now)
         conclusions = await conclude_set(work, work.run(store.writer, store.world))
     except UNABLE as error:
+        # A set has no record that a person could look at, so each of its members tells him.
         for member, journal in open_now.items():
             await store.park(member, error, journal)
         return
@@ -175,35 +182,27 @@ async def _run_set(store: EpisodeStore, name: str, open_now: dict[str, dict[str,
     mine = [(member.episode, end) for member, end in ends if member.episode in open_now]
     # Before the members: once they are closed nobody comes back to the set.
     store.writer.state("events", work.episode, "closed", ending())
-    await store.close(mine, fresh=not begun)
+    await store.close(mine, fresh)
 
 
-def within_of(journals: Iterable[Mapping[str, Event]]) -> str | None:
-    """The set that members were opened in, if any was."""
-    began = (journal.get("opened") for journal in journals)
-    return next((e.within for e in began if isinstance(e, EpisodeOpened) and e.within), None)
-
-
-def _prepared(
+def _open_set(
     store: EpisodeStore, episode: str, open_now: Mapping[str, dict[str, Event]]
-) -> tuple[SetWork, set[str]]:
-    """The set with all its members, those too that a crash left closed; and which were opened before."""
+) -> tuple[SetWork, bool]:
+    """The set with all its members, opened where a crash left that out; and whether none of it was before."""
     journal = store.journal(episode)
     opened = journal.get("opened")
+    # Members that are closed by now count too: the policy is driven over the record of all of them.
     pinned = opened.members if isinstance(opened, EpisodeOpened) and opened.members else open_now
     members = [(name, open_now.get(name) or store.journal(name)) for name in pinned]
     admitted = members[0][1]["admitted"]
     assert isinstance(admitted, ProblemAdmitted)
     policy, versions = store.policy(admitted), store.memories(admitted.scope)
     work = prepare_set(episode, journal, members, policy, versions, store.backbones, store.grant)
-    return work, {name for name, record in [(episode, journal), *members] if "opened" in record}
-
-
-def _open(store: EpisodeStore, work: SetWork, begun: Container[str]) -> None:
-    """The set and each of its members, opened together; those that a crash left out are opened now."""
-    if work.episode not in begun:
+    begun = {name for name, record in [(episode, journal), *members] if "opened" in record}
+    if episode not in begun:
         store.writer.keep(work.opened.settings, work.first.settings_text)
-        store.writer.state("events", work.episode, "opened", work.opened)
+        store.writer.state("events", episode, "opened", work.opened)
     for each in work.members:
         if each.episode not in begun:
             record_opening(store.writer, each)
+    return work, not begun

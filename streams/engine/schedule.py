@@ -31,6 +31,10 @@ class Running:
 class Schedule:
     """Ready, blocked and running episodes. A problem that waits for a version holds no slot.
 
+    An episode that has a seat stands in exactly one place: in ``ready``, in ``blocked`` under its scope, in a set, in
+    ``asleep`` or in ``unpaid``; or it runs. Only ``leave`` and ``cancel`` take seats away. Whatever changes what
+    may run next sets ``changed``, on which the worker's loop waits.
+
     ``broken`` is told of the first defect of a task that is no outcome of its episode; a task that ends
     because its worker drains is none.
     """
@@ -63,6 +67,8 @@ class Schedule:
                 self.twins.setdefault(episode, {})[seat.partition] = seat
             return
         self.seats[episode] = seat
+        # A seat in a set is none of its own: the set has its turn,
+        # under its own name, once all members are here.
         if self.sets.take(episode, seat):
             self._call_sets()
         elif self.may_open(seat):
@@ -93,6 +99,8 @@ class Schedule:
         if isinstance(why, OutOfBudget):
             self.unpay(episode)
             return
+        # He may have answered while the question was on its
+        # way. That woke nobody, for nobody slept.
         self.asleep.add(episode)
         if any(said.reply(episode, address) for address in run.waits):
             self.wake(episode)
@@ -130,6 +138,7 @@ class Schedule:
         """Those whose tenants may spend again have their turns again: a day began, or a call came to nothing."""
         if not self.unpaid or self.budgets is None:
             return
+        # Each tenant is asked once, however many of its episodes wait.
         able = {each for each in set(self.unpaid.values()) if self.budgets.why(each) is None}
         for episode in [each for each, tenant in self.unpaid.items() if tenant in able]:
             del self.unpaid[episode]
@@ -156,6 +165,8 @@ class Schedule:
         scope = self.learner.scopes.get(seat.scope)
         if scope is None:
             return seat.begun
+        # Version 0 will come from another scope. An episode that opened now would pin an empty
+        # memory, and which episodes those were would depend on timing.
         if is_cold(scope, self.learner):
             return False
         if seat.position is not None and not scope.window.is_announced(seat.series):
@@ -164,6 +175,7 @@ class Schedule:
 
     def release(self, scope: str) -> None:
         """Something was learned in a scope: those that may open now, may."""
+        # Order is kept on both sides: those that may not open yet stand before whoever comes later.
         still: deque[str] = deque()
         for episode in self.blocked.pop(scope, ()):
             seat = self.seats.get(episode)
@@ -206,6 +218,8 @@ class Schedule:
         """The next episode, or set of them, that may open now, if there is a slot."""
         self._call_sets()
         self.pay()
+        # Each that is ready is looked at once, or one that goes back
+        # to the queue would be looked at for ever.
         for _ in range(len(self.ready)):
             if len(self.tasks) >= self.slots:
                 break
@@ -213,7 +227,8 @@ class Schedule:
             seat = self.seats.get(episode)
             if seat is None:
                 continue
-            if episode in self.tasks:  # its former task is still ending
+            if episode in self.tasks:
+                # Its former task is still ending: two at once would both append to its record.
                 self.ready.append(episode, seat.priority)
             elif self.may_pay(seat):
                 return episode, seat
@@ -228,10 +243,13 @@ class Schedule:
         task.add_done_callback(lambda done: self._ended(name, done))
 
     def _ended(self, name: str, task: asyncio.Task[None]) -> None:
+        # Its place may have been taken meanwhile by a later task of the same name.
         running = self.tasks.get(name)
         if running is not None and running.task is task:
             del self.tasks[name]
         self.changed.set()
+        # Whoever drains the worker ended this task on purpose. Anything else must reach somebody,
+        # for nobody awaits a task, and its error would be lost.
         error = None if task.cancelled() else task.exception()
         if error is None or isinstance(error, Draining):
             return
@@ -249,6 +267,8 @@ class Schedule:
 
     def cancel(self, partition: int) -> None:
         """Stop everything of a partition: it moved, or another worker claimed it."""
+        # Its calls are let go of: what they bring could not be recorded
+        # here, since another worker has the claim.
         for running in list(self.tasks.values()):
             if running.partition == partition:
                 running.task.cancel()

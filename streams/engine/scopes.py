@@ -46,15 +46,17 @@ class Scope:
     @property
     def unfinished(self) -> BatchClosed | None:
         """A batch that was closed but has no memory version, or revision of one, yet."""
-        return self.batches.get(self.window.versioned + 1) or self._revision()
-
-    def _revision(self) -> BatchClosed | None:
-        """The batch that was closed again, as ``settle_owed`` says, and has no version yet."""
+        new = self.batches.get(self.window.versioned + 1)
+        if new is not None:
+            return new
+        # Else one that was closed again, as ``settle_owed`` says.
         owed = self.memory.forgetting.owed
-        found = self.batches.get(owed[0] if owed else self.memory.latest.number)
-        if found is None or found.embedder not in (None, self.memory.changing):
-            return None  # somebody chose yet another embedder meanwhile
-        return None if found.revision is None else found
+        again = self.batches.get(owed[0] if owed else self.memory.latest.number)
+        if again is None or again.revision is None:
+            return None
+        # Somebody may have chosen yet another embedder meanwhile;
+        # then nobody needs these vectors any more.
+        return again if again.embedder in (None, self.memory.changing) else None
 
     def settle_owed(self) -> None:
         """Let the window know which version is to be closed again next, and how.
@@ -63,8 +65,11 @@ class Scope:
         """
         window, owed = self.window, self.memory.forgetting.owed
         window.owed = self.owes
+        # One batch at a time, and in order: a revision builds on the
+        # version before it, which may itself be owed.
         if not self.owes or window.versioned != window.closed or self.unfinished is not None:
             return
+        # What was forgotten goes first. Its texts must not be embedded anew on the way.
         if owed:
             window.again = self.memory.closing_without(owed[0])
         else:
@@ -111,6 +116,8 @@ def scope_made(
     policy: Policy[Any], memory: MemoryFold, profile: Profile, values: dict[str, Any]
 ) -> Scope:
     """A scope at its beginning. Raises ``NoPolicy`` where the policy says what no scope can go by."""
+    # Only what tells memories apart. Other settings differ between the problems
+    # of one scope, and none of them may decide for all.
     apart = policy.settings.learning | {PROMPTS}
     learning = {k: v for k, v in values.items() if k in apart}
     try:
@@ -120,12 +127,19 @@ def scope_made(
     policy = policy.under(settings)
     window = ScopeWindow(stream_window_of(policy, settings), frozenset(CHECKERS))
     constants = constants_of(policy, settings)
-    _say_the_rest(policy, settings)
+    # Asked once for what is asked again while all scopes are at work: a policy that errs
+    # there would then take the learner of everybody else along.
+    _said(policy, "live_batches", lambda: policy.live_batches(settings))
+    _said(policy, "warm_source", lambda: policy.warm_source(settings))
+    together = policy.together
+    if together is not None:
+        _said(policy, "together.size", lambda: together.size(settings))
     return Scope(memory.scope, policy, settings, window, memory, constants, profile)
 
 
 def stream_window_of(policy: Policy[Any], settings: PolicySettings) -> int:
     """How many members a batch outside of series has. Raises ``NoPolicy``."""
+    # Its windows teach nothing, but cases and calibrators close with them.
     if policy.learns == "none":
         return 10
     size = _said(policy, "window", lambda: policy.window(settings, None))
@@ -141,21 +155,27 @@ def constants_of(policy: Policy[Any], settings: PolicySettings) -> dict[str, Any
     said = _said(policy, "rule_constants", lambda: dict(policy.rule_constants(settings)))
     found: dict[str, Any] = {}
     for name, value in said.items():
+        # One by one, so that the error can name the constant; and through a
+        # whole record, since only the codec knows what it can hold. A batch that
+        # cannot be closed would stop the scope for good.
         try:
-            found |= _closing(policy, {name: value}).constants or {}
+            closed = BatchClosed(
+                scope="",
+                batch=1,
+                members=(),
+                outcomes=(),
+                previous=0,
+                policy=policy.name,
+                policy_version=policy.version,
+                settings="",
+                constants={name: value},
+                seed=0,
+            )
+            found |= as_written(closed).constants or {}
         except (BadEvent, TypeError, ValueError, RecursionError) as error:
             what = str(error).removeprefix("batch.closed: constants: ")
             raise NoPolicy(f"{policy.reference}: rule_constants: {name}: {what}") from error
     return found
-
-
-def _say_the_rest(policy: Policy[Any], settings: PolicySettings) -> None:
-    """Ask once for what is asked again while all scopes are at work. Raises ``NoPolicy``."""
-    _said(policy, "live_batches", lambda: policy.live_batches(settings))
-    _said(policy, "warm_source", lambda: policy.warm_source(settings))
-    together = policy.together
-    if together is not None:
-        _said(policy, "together.size", lambda: together.size(settings))
 
 
 def _said(policy: Policy[Any], what: str, ask: Callable[[], T]) -> T:
@@ -166,26 +186,10 @@ def _said(policy: Policy[Any], what: str, ask: Callable[[], T]) -> T:
         raise NoPolicy(f"{policy.reference}: {what}: {describe(error)}") from error
 
 
-def _closing(policy: Policy[Any], constants: dict[str, Any]) -> BatchClosed:
-    """A batch's closing with these constants, as every reader of its record would find it."""
-    closed = BatchClosed(
-        scope="",
-        batch=1,
-        members=(),
-        outcomes=(),
-        previous=0,
-        policy=policy.name,
-        policy_version=policy.version,
-        settings="",
-        constants=constants,
-        seed=0,
-    )
-    return as_written(closed)
-
-
 def settings_text(settings: PolicySettings) -> str:
     """Resolved settings as the text that is kept once per log; without prompts where they are the policy's own."""
     said = settings.model_dump(mode="json")
+    # The setting came later. Texts of earlier logs lack it, and their digests must stay the same.
     if not settings.prompts:
         del said[PROMPTS]
     return canonical(said).decode()

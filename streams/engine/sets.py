@@ -67,6 +67,7 @@ class SetWork:
     def run(self, recorder: Recorder | None, world: World | None) -> Run:
         """The run of this set; closed without a world."""
         seed, memory = self.opened.seed, self.first.memory
+        # The closing of each member names what the log refused to the set: any of them tells it.
         unkept = next((each.unkept for each in self.members if each.unkept is not None), None)
         return Run(
             *(self.episode, self.journal, seed, memory, "events", recorder, world),
@@ -86,33 +87,18 @@ def prepare_set(
     grant: Grant = NO_GRANT,
 ) -> SetWork:
     """Work on a set, fresh or from its record. Raises ``PolicyChanged`` where neither is possible."""
-    works = tuple(
-        within(_member(name, record, policy, memories, backbones, grant), episode)
-        for name, record in members
-    )
+    works: list[Work] = []
+    for name, record in members:
+        admitted = record["admitted"]
+        assert isinstance(admitted, ProblemAdmitted)
+        work = prepare(name, admitted, record, policy, memories, backbones, grant)
+        # Marked also where it is opened already: a reader of its record must be led to the set's.
+        works.append(replace(work, opened=structs.replace(work.opened, within=episode)))
     opened = journal.get("opened")
     if not isinstance(opened, EpisodeOpened):
         opened = opening_of(episode, works)
     numbered = {address: event for address, event in journal.items() if is_numbered(address)}
-    return SetWork(episode, works, opened, numbered)
-
-
-def _member(
-    name: str,
-    record: Record,
-    policy: Policy[Any],
-    memories: Mapping[int, Memory],
-    backbones: str,
-    grant: Grant,
-) -> Work:
-    admitted = record["admitted"]
-    assert isinstance(admitted, ProblemAdmitted)
-    return prepare(name, admitted, record, policy, memories, backbones, grant)
-
-
-def within(work: Work, episode: str) -> Work:
-    """A member's work, opened within a set."""
-    return replace(work, opened=structs.replace(work.opened, within=episode))
+    return SetWork(episode, tuple(works), opened, numbered)
 
 
 def opening_of(episode: str, members: Sequence[Work]) -> EpisodeOpened:
@@ -132,6 +118,8 @@ def shared(limits: Iterable[Limits]) -> Limits:
 
     Unlimited where one of them is; then each member keeps to its own calls all the same.
     """
+    # The sum is what its members would have had apart, so that
+    # policies can be compared at the same limit.
     every = list(limits)
 
     def joined(values: Sequence[Any], join: Any) -> Any:
@@ -152,30 +140,24 @@ def ending() -> EpisodeClosed:
 
 async def conclude_set(work: SetWork, run: Run) -> tuple[Conclusion, ...]:
     """Drive the policy to its end; a conclusion for each member. A defect of the policy is all their outcome."""
+    members = len(work.members)
     try:
-        found = _concluded(work, await drive(work.steps(), run, work.ledger()))
+        # Inside the ``try``: a policy that returns something else has a defect like any other.
+        found: object = await drive(work.steps(), run, work.ledger())
+        if not isinstance(found, tuple | list) or len(cast("Sequence[Any]", found)) != members:
+            raise TypeError(f"a set ends with a Conclusion for each of its {members} members")
+        pairs = zip(work.members, cast("Sequence[Any]", found), strict=True)
+        return tuple(with_chance(member, concluded(made)) for member, made in pairs)
     except OutOfLimit as limit:
-        found = _all(work, Conclusion(answer=None, ended_by="limit", limit=limit.which))
+        shared_end = Conclusion(answer=None, ended_by="limit", limit=limit.which)
     except NOT_AN_OUTCOME:
         raise
     except Exception as error:
+        # A log that fails can raise anything, and would else be recorded as a defect of the policy.
         if run.unkept is not None:
             raise run.unkept from None
-        found = _all(work, Conclusion(answer=None, ended_by=f"error: {describe(error)}"))
-    return found
-
-
-def _concluded(work: SetWork, found: object) -> tuple[Conclusion, ...]:
-    """Return what a policy returned of a set, if it is a conclusion for each member. Raises ``TypeError``."""
-    members = len(work.members)
-    if not isinstance(found, tuple | list) or len(cast("Sequence[Any]", found)) != members:
-        raise TypeError(f"a set ends with a Conclusion for each of its {members} members")
-    pairs = zip(work.members, cast("Sequence[Any]", found), strict=True)
-    return tuple(with_chance(member, concluded(made)) for member, made in pairs)
-
-
-def _all(work: SetWork, conclusion: Conclusion) -> tuple[Conclusion, ...]:
-    return (conclusion,) * len(work.members)
+        shared_end = Conclusion(answer=None, ended_by=f"error: {describe(error)}")
+    return (shared_end,) * members
 
 
 def closings(
@@ -186,24 +168,17 @@ def closings(
     ``room`` is what its log takes, while it is not closed yet.
     """
     trace = trace_of(work.journal)
-    return [
-        _closing(member, work.together.part(trace, member.task.subject), conclusion, room)
-        for member, conclusion in zip(work.members, conclusions, strict=True)
-    ]
-
-
-def _closing(member: Work, own: Trace, conclusion: Conclusion, room: int | None) -> Closing:
-    return closing(
-        member.policy,
-        member.settings,
-        member.episode,
-        member.admitted,
-        member.opened,
-        dict(own.events),
-        conclusion,
-        seconds_of(own),
-        room=member.room if room is None else room,
-    )
+    ends: list[Closing] = []
+    for member, conclusion in zip(work.members, conclusions, strict=True):
+        own = work.together.part(trace, member.task.subject)
+        ends.append(
+            closing(
+                *(member.policy, member.settings, member.episode, member.admitted, member.opened),
+                *(dict(own.events), conclusion, seconds_of(own)),
+                room=member.room if room is None else room,
+            )
+        )
+    return ends
 
 
 def with_part(own: dict[str, Event], of_set: Record, policy: Policy[Any]) -> dict[str, Event]:

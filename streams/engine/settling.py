@@ -17,17 +17,23 @@ def owing(scope: Scope, is_taken: Callable[[str, int], bool]) -> list[Statement]
 
     ``is_taken(series, position)`` says whether an episode holds a place and may still fill it.
     """
+    # Asked only when a worker has nothing left to do, since that is the nearest
+    # thing to "never" that can be known without a clock. What it says is
+    # recorded, so whoever reads the log later need not guess again.
     window, series = scope.window, scope.window.current
     if series is not None:
         never = [p for p in series.missing() if not is_taken(series.id, p)]
+        why = "never arrived"
         return [
-            (f"n/{scope.id}/{series.id}", f"void.{p}", _void(scope, series.id, p)) for p in never
+            (
+                f"n/{scope.id}/{series.id}",
+                f"void.{p}",
+                PositionVoided(scope=scope.id, series=series.id, position=p, reason=why),
+            )
+            for p in never
         ]
+    # One tick for each window: a second one would close a batch without members.
     if (window.stream or window.late) and window.ticked <= window.closed:
         tick = TickPassed(scope=scope.id, batch=window.closed + 1)
         return [(f"n/{scope.id}/-", f"tick.{tick.batch}", tick)]
     return []
-
-
-def _void(scope: Scope, series: str, position: int) -> PositionVoided:
-    return PositionVoided(scope=scope.id, series=series, position=position, reason="never arrived")

@@ -21,8 +21,9 @@ from handlers.roles.inducer import ANALYSES, inducer
 from handlers.roles.meta_reasoner import picker
 from handlers.roles.role import Role
 from handlers.roles.wording import changed, faults
+from schemas.problem import Profile
 from schemas.prompt import Template
-from schemas.settings import BadSetting, PolicySettings, PromptWords, meant
+from schemas.settings import PROMPTS, BadSetting, PolicySettings, PromptWords, meant
 from streams.engine.policies import SHELF
 
 MADE: Mapping[str, tuple[Role, ...]] = {
@@ -59,6 +60,7 @@ def roles() -> Iterator[Role]:
     for package in map(importlib.import_module, ("handlers.roles", "handlers.policies")):
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             yield from _held(importlib.import_module(found.name))
+    # What is made by a function stands in no module, where the search above could find it.
     for made in MADE.values():
         yield from made
 
@@ -92,6 +94,7 @@ def every() -> Mapping[str, Prompt]:
     """The prompts of this build and those of policies that were given or installed."""
     found = dict(ours())
     for policy in SHELF.all():
+        # Ours win: nobody's file may say what one of our own prompts is.
         found = {**_reached(_modules(policy)), **found}
     return found
 
@@ -114,6 +117,7 @@ def _modules(policy: Policy[Any]) -> frozenset[str]:
     while work:
         each = work.pop()
         found.add(getattr(each, "__globals__", {}).get("__name__", each.__module__))
+        # A policy may be wrapped around another one's function, and asks with the prompts of both.
         work += [each.__wrapped__] if hasattr(each, "__wrapped__") else []
     return frozenset(found)
 
@@ -137,6 +141,8 @@ def _reached(modules: frozenset[str]) -> Mapping[str, Prompt]:
 def _imported(module: str) -> frozenset[str]:
     """The names that a module imports from, each also with what it takes from there."""
     loaded = sys.modules.get(module) or importlib.import_module(module)
+    # Read from the source, since imports inside of functions
+    # leave no trace in a module until they are run.
     try:
         tree = ast.parse(inspect.getsource(loaded))
     except (OSError, TypeError):
@@ -158,6 +164,17 @@ def asked_by(policy: Policy[Any], prompts: Mapping[str, PromptWords]) -> dict[st
     known = of_policy(policy)
     found = {n: changed(known[n].template, words) for n, words in prompts.items() if n in known}
     return {name: words for name, words in found.items() if words}
+
+
+def usual_of(
+    policy: Policy[Any], profile: Profile, tools: bool, prompts: Mapping[str, PromptWords]
+) -> dict[str, Any]:
+    """What is set where no line and no option sets it. ``tools``: whether any are configured."""
+    usual = dict(policy.usual(profile, tools))
+    words = asked_by(policy, prompts)
+    # No empty setting: the digest of the settings, and with
+    # it the episode's name, would be another.
+    return usual | {PROMPTS: words} if words else usual
 
 
 def need_known(policy: Policy[Any], settings: PolicySettings) -> None:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from handlers.roles.wording import changed, faults, lacking, texts_of, words_of
-from schemas.prompt import Template
 from schemas.settings import PROMPT_CHARS, PromptWords, meant
 from streams.engine.prompts.catalogue import Prompt, every, ours
 from streams.support.yamls import Flaw, document
@@ -57,12 +56,10 @@ def text_of(prompt: Prompt, words: PromptWords | None = None) -> str:
 
     said = words_of(prompt.template) if words is None else words
     body = {"prompt": prompt.name, "made_from": prompt.template.digest, **said}
+    # Never folded: a line that YAML broke could not be told from one that the prompt breaks.
     text = yaml.dump(body, Dumper=_dumper(), sort_keys=False, allow_unicode=True, width=1 << 20)
-    return _head(prompt.template) + text
-
-
-def _head(template: Template) -> str:
-    """What stands above a file: what may be changed, and what the policy fills in and reads."""
+    # Comments are for people: what may be changed, and what the policy fills in and reads.
+    template = prompt.template
     optional = [each.variable for each in template.sections if each.optional]
     lines = [
         f"The prompt {template.name}. Change its texts, and leave the names: instructions, what is said of each",
@@ -74,11 +71,13 @@ def _head(template: Template) -> str:
         ),
         f"Try it: metalogue prompts check {template.name}{SUFFIX}",
     ]
-    return "".join(f"# {line}\n" for line in lines)
+    return "".join(f"# {line}\n" for line in lines) + text
 
 
 def _dumper() -> type[Any]:
     """Writes long texts as blocks, as people write them."""
+    # A class of its own, made here, since representers belong to a
+    # class: those of YAML's own must stay as they are.
     import yaml
 
     class Blocks(yaml.SafeDumper):
@@ -95,19 +94,32 @@ def _dumper() -> type[Any]:
 
 def prompt_in(text: str, file: str = "-") -> PromptFile:
     """The prompt that a file's text says. Raises ``BadPrompt``."""
-    body = _mapping(text, file)
+    try:
+        said = document(text)
+    except Flaw as error:
+        raise BadPrompt(f"{file}:{error.line}: {error}") from error
+    if not isinstance(said, dict):
+        raise BadPrompt(f"{file}: expected a mapping of {', '.join(KEYS)}")
+    body = cast("dict[str, Any]", said)
+    for key in body:
+        if key not in KEYS:
+            raise BadPrompt(f"{file}: {key!r:.80}: no such key; {meant(str(key), KEYS)}")
     name = body.get("prompt")
     if not isinstance(name, str):
         raise BadPrompt(f"{file}: prompt: expected the name of a prompt; metalogue prompts list")
+    # Ours first: ``every`` loads the policies of files and
+    # distributions, which is slow and may fail.
     prompt = ours().get(name) or every().get(name)
     if prompt is None:
         raise BadPrompt(f"{file}: prompt: no prompt {name!r:.100}; {meant(name, every())}")
     words, wrong = _words(body)
+    # What is no text counts as missing too. Nobody needs to hear of it twice.
     wrong += lacking(prompt.template, words) if not wrong else []
     wrong += faults(prompt.template, words)
     if wrong:
-        said = (f"{file}: {who(prompt)}: {where}: {what}" for where, what in wrong)
-        raise BadPrompt("\n".join(said))
+        # All of them at once: whoever mends a file should not have to run this for each line.
+        faulty = (f"{file}: {who(prompt)}: {where}: {what}" for where, what in wrong)
+        raise BadPrompt("\n".join(faulty))
     made_from = body.get("made_from")
     return PromptFile(file, prompt, words, made_from if isinstance(made_from, str) else None)
 
@@ -115,21 +127,6 @@ def prompt_in(text: str, file: str = "-") -> PromptFile:
 def who(prompt: Prompt) -> str:
     """A prompt and who is asked with it, as an error names them."""
     return f"prompt {prompt.name} (role {', '.join(prompt.roles)})"
-
-
-def _mapping(text: str, file: str) -> dict[str, Any]:
-    """What the file holds as plain values. Raises ``BadPrompt``."""
-    try:
-        body = document(text)
-    except Flaw as error:
-        raise BadPrompt(f"{file}:{error.line}: {error}") from error
-    if not isinstance(body, dict):
-        raise BadPrompt(f"{file}: expected a mapping of {', '.join(KEYS)}")
-    found = cast("dict[object, Any]", body)
-    for key in found:
-        if key not in KEYS:
-            raise BadPrompt(f"{file}: {key!r:.80}: no such key; {meant(str(key), KEYS)}")
-    return cast("dict[str, Any]", body)
 
 
 def _words(body: Mapping[str, Any]) -> tuple[PromptWords, list[tuple[str, str]]]:

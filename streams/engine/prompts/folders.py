@@ -19,16 +19,14 @@ def read_all(path: str | Path) -> list[PromptFile]:
         raise BadPrompt(f"{place}: more than {MOST_FILES} files")
     found: dict[str, PromptFile] = {}
     for each in files:
-        read = prompt_in(_text(each), str(each))
+        try:
+            text = each.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            what = getattr(error, "strerror", None) or "not UTF-8"
+            raise BadPrompt(f"{each}: {what}") from error
+        read = prompt_in(text, str(each))
+        # Which of the two would count is chance of their names, so neither does.
         before = found.setdefault(read.prompt.name, read)
         if before is not read:
             raise BadPrompt(f"{each}: {who(read.prompt)}: {before.file} says this prompt already")
     return list(found.values())
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        what = getattr(error, "strerror", None) or "not UTF-8"
-        raise BadPrompt(f"{file}: {what}") from error
