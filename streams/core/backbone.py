@@ -119,7 +119,8 @@ class Stuck(BackboneError):
     """One question gets no answer, whatever its endpoint does for others: it waits for a person."""
 
 
-# ``NotSent`` and ``Unreachable`` differ in what they prove: a call that was not sent cannot have cost anything.
+# ``NotSent`` and ``Unreachable`` differ in what they prove: a
+# call that was not sent cannot have cost anything.
 class NotSent(BackboneError):
     """The worker stops, so a call that waited for its turn or its next attempt was not made."""
 
@@ -131,8 +132,8 @@ class NotRecorded(BackboneError):
 class Backbone(Protocol):
     """A source of model replies."""
 
-    # A backbone returns refusals, timeouts and errors of a model as replies, since they are outcomes of the
-    # question. It raises only where nothing may be recorded.
+    # A backbone returns refusals, timeouts and errors of a model as replies, since they are
+    # outcomes of the question. It raises only where nothing may be recorded.
 
     @property
     def name(self) -> str:

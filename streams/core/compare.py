@@ -12,8 +12,8 @@ from schemas.events.codec import plain
 from schemas.events.episode import EpisodeClosed
 from streams.core.defects import moved
 
-# Policies decide on scores that are rounded to 1e-9, so a smaller difference cannot have mattered. Last bits do
-# differ: another processor adds in another order.
+# Policies decide on scores that are rounded to 1e-9, so a smaller difference cannot have mattered.
+# Last bits do differ: another processor adds in another order.
 TOLERANCE = 1e-9
 
 
@@ -24,8 +24,8 @@ def alike(left: Any, right: Any) -> bool:
         return left is right
     if isinstance(left, int) and isinstance(right, int):
         return left == right
-    # Whole numbers are exact, so only here does a float come in; and with no absolute tolerance, or all
-    # small probabilities would be equal to zero.
+    # Whole numbers are exact, so only here does a float come in; and with no absolute tolerance, or
+    # all small probabilities would be equal to zero.
     if isinstance(left, int | float) and isinstance(right, int | float):
         return math.isclose(left, right, rel_tol=TOLERANCE, abs_tol=0.0)
     if isinstance(left, dict) and isinstance(right, dict):
@@ -42,9 +42,10 @@ def as_recorded(recorded: Event, derived: Event) -> Event:
     later, latest = type(derived).later, type(derived).latest
     if recorded.kind != derived.kind:
         return derived
-    # Older records lack fields that were added since. A derived event must not say more than its record could,
-    # or every older log would diverge. This build always says the first field of ``later``, so where that one
-    # is missing an older build wrote the record, and the others count for nothing either.
+    # Older records lack fields that were added since. A derived event must not say
+    # more than its record could, or every older log would diverge. This build always
+    # says the first field of ``later``, so where that one is missing an older build
+    # wrote the record, and the others count for nothing either.
     unsaid = [name for name in latest if getattr(recorded, name) is None]
     if later and getattr(recorded, later[0]) is None:
         unsaid += later
@@ -55,7 +56,8 @@ def as_placed(recorded: Event, derived: Event) -> Event:
     """Return a derived event with what no derivation tells: stamps, and a defect's line where it was recorded."""
     if not (isinstance(recorded, EpisodeClosed) and isinstance(derived, EpisodeClosed)):
         return derived
-    # Stamps are times of a clock. They are carried for people, and nothing may be derived from them.
+    # Stamps are times of a clock. They are carried for
+    # people, and nothing may be derived from them.
     derived = structs.replace(derived, stamps=recorded.stamps)
     if not moved(recorded.ended_by, derived.ended_by):
         return derived

@@ -21,8 +21,8 @@ UNREAD: Final = frozenset({"unreadable", "fallback", "defaulted"})
 
 def judgements(events: Iterable[Event]) -> Judgements:
     """How many judgements of an episode's record could be read, and how many could not."""
-    # Judges whose replies nobody can read leave an answer that nothing was checked. People must see that, for
-    # the policy goes on with its defaults and looks as if it had worked.
+    # Judges whose replies nobody can read leave an answer that nothing was checked. People must see
+    # that, for the policy goes on with its defaults and looks as if it had worked.
     found = [is_read(each) for each in events if isinstance(each, JUDGEMENTS)]
     return Judgements(read=sum(found), unread=len(found) - sum(found))
 

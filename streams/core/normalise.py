@@ -27,8 +27,8 @@ def text(raw: str, cap: int = TEXT_CAP) -> tuple[str, bool]:
         try:
             raw.encode()
         except UnicodeEncodeError:
-            # A stream may bring a character in two halves. In UTF-16 they join up again, and only those without
-            # a partner are replaced.
+            # A stream may bring a character in two halves. In UTF-16 they join up again, and only
+            # those without a partner are replaced.
             raw = raw.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return (raw[:cap], True) if len(raw) > cap else (raw, False)
 
@@ -71,8 +71,8 @@ def tokens(raw: tuple[tuple[str, float], ...]) -> tuple[tuple[str, float], ...] 
 
 def completed(asked: str, reply: ModelReply) -> Completed:
     """A model's reply as an event, whatever it holds."""
-    # A field is named only where the server said something. What is left out here is not written at all, so
-    # that events keep the bytes that they had before the field was thought of.
+    # A field is named only where the server said something. What is left out here is not written at
+    # all, so that events keep the bytes that they had before the field was thought of.
     said_text, cut = text(reply.text)
     said: dict[str, Any] = {
         "asked": asked,

@@ -32,8 +32,8 @@ def reply_to(question: Ask[Any], answer: Event, address: str, memory: Memory) ->
     """Return what the author of a question gets for its recorded answer."""
     match answer:
         case Completed():
-            # The record keeps the whole text. A policy never reads the thoughts in it, or a model's own doubts
-            # would be read as its answer.
+            # The record keeps the whole text. A policy never reads the thoughts in it, or a model's
+            # own doubts would be read as its answer.
             said = spoken(answer.text)
             return Completion(
                 address,
@@ -71,7 +71,8 @@ def recollection(question: Recall, answer: Recalled, memory: Memory) -> Recollec
     for item_id, text, similarity in answer.items:
         item = known.get((item_id, text))
         if item is None:
-            # To leave it out would show the policy another memory than the one that its record tells of.
+            # To leave it out would show the policy another memory
+            # than the one that its record tells of.
             raise NotInMemory(f"{item_id} is not in version {memory.number} of {memory.scope}")
         items.append(RecalledItem(item.id, item.kind, item.role, item.text, similarity))
     return Recollection(

@@ -30,7 +30,7 @@ def is_used(run: Run, question: Complete, asked: str, address: str) -> bool:
         return False  # nothing is drawn
     if run.seeded or question.draw or "." in address:
         return True
-    # Looked at last, since it goes through the whole record. A prompt that comes back must not get the very
-    # same reply from a server that remembers.
+    # Looked at last, since it goes through the whole record. A prompt that comes back must not get
+    # the very same reply from a server that remembers.
     known = run.journal.values()
     return any(isinstance(each, Completed) and each.asked == asked for each in known)

@@ -25,8 +25,8 @@ class Topic:
     about: str
 
 
-# A key decides the partition, and a partition keeps order. So all records of an episode lie together, as do all
-# of a scope, whose learner takes them one after another.
+# A key decides the partition, and a partition keeps order. So all records of an episode lie
+# together, as do all of a scope, whose learner takes them one after another.
 TOPICS = (
     Topic("problems", "problem", True, "problems to work on"),
     Topic("events", "episode", True, "admissions, answers of models, facts, closings"),
@@ -40,7 +40,8 @@ TOPICS = (
 CHECKPOINTS = Topic("checkpoints", "partition", False, "where another worker takes over from")
 """On Kafka alone: compacted, and may be emptied at any time."""
 
-# Data and no code: diagrams, the topics that are made on Kafka and the published AsyncAPI must tell one story.
+# Data and no code: diagrams, the topics that are made on Kafka
+# and the published AsyncAPI must tell one story.
 STAGES = (
     Stage(
         "produce",

@@ -22,8 +22,8 @@ class EpisodeTotals:
     a sum with an unknown part is unknown.
     """
 
-    # Counts are added as they come. Whatever depends on an order (floats, lists of items) is kept by address
-    # and put together at the end, in the order of addresses.
+    # Counts are added as they come. Whatever depends on an order (floats, lists of items) is kept
+    # by address and put together at the end, in the order of addresses.
     calls: int = 0
     attempts: int = 0
     prompt_tokens: int | None = 0
@@ -56,7 +56,8 @@ class EpisodeTotals:
 
     def take(self, address: str, event: Event) -> None:
         """One more record at a numbered address."""
-        # By exact type: this runs for every record of every episode, and most of them count for nothing.
+        # By exact type: this runs for every record of every
+        # episode, and most of them count for nothing.
         counted = _COUNTED.get(type(event))
         if counted is not None:
             counted(self, address, event)

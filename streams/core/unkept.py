@@ -17,8 +17,8 @@ from schemas.events.episode import Completed, EpisodeClosed, QuestionAbandoned
 
 AT_THE_END: Final = "closed"
 """The place of what an episode leaves when it ends."""
-# These words of a closing are all that tells of the refusal, and replays read them back. Whoever changes them
-# makes such episodes of older logs diverge.
+# These words of a closing are all that tells of the refusal, and replays read them back. Whoever
+# changes them makes such episodes of older logs diverge.
 _SAID: Final = re.compile(
     r"error: too large: ([\w.]+) at ([\w.]+) comes to (\d+) bytes, its log takes (\d+)"
 )
@@ -75,8 +75,8 @@ def shortened(answer: AnswerEvent, unkept: Unkept) -> AnswerEvent:
     """An answer that its log takes: a reply without its end, or of another kind that it was given up."""
     if not isinstance(answer, Completed):
         return QuestionAbandoned(asked=answer.asked, reason=str(unkept))
-    # The room is what remains beside everything else that the record says. What the model thought is worth
-    # less than its reply, so it gets what the reply leaves over.
+    # The room is what remains beside everything else that the record says. What the model thought
+    # is worth less than its reply, so it gets what the reply leaves over.
     bare = structs.replace(answer, text="", thought=None, truncated=True)
     left = unkept.room - len(bare.to_json()) - len('"thought":"",')
     text = beginning(answer.text, left)
@@ -86,8 +86,8 @@ def shortened(answer: AnswerEvent, unkept: Unkept) -> AnswerEvent:
 
 def beginning(text: str, room: int) -> str:
     """As much of a text's beginning as its JSON has room for."""
-    # JSON writes some characters as one byte and others as six, so the length has to be tried. Halving keeps
-    # the time close to linear, as must be for text from outside.
+    # JSON writes some characters as one byte and others as six, so the length has to be tried.
+    # Halving keeps the time close to linear, as must be for text from outside.
     fits, fails = 0, len(text) + 1
     while fails - fits > 1:
         middle = (fits + fails) // 2

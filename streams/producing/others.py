@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pydantic import ValidationError
 
-from schemas.problem import Problem
 from streams.producing.sources import BadLine
 from streams.runtime.embedded.intake import episode_of
 from streams.runtime.embedded.log import SqliteLog
@@ -14,6 +13,9 @@ from streams.runtime.kafka.admission import problem_on
 
 class Others:
     """Records that others put on the log, read from where the last look ended."""
+
+    # Ours are found by their key, which is the episode's name. These have keys of their clients'
+    # own choice, so that each has to be read before anybody knows which problem it is.
 
     def __init__(self, log: SqliteLog, default_policy: str = "cot") -> None:
         self.log, self.default_policy = log, default_policy
@@ -30,9 +32,7 @@ class Others:
             try:
                 problem, _ = problem_on(value)
             except (BadLine, ValidationError, ValueError):
-                continue  # the intake refuses it
-            self._keep(problem)
-
-    def _keep(self, problem: Problem) -> None:
-        self.episodes.add(episode_of(problem, self.default_policy))
-        self.texts.setdefault((problem.domain, problem.id), problem.problem)
+                continue  # The intake refuses it, so no episode will bear its id.
+            self.episodes.add(episode_of(problem, self.default_policy))
+            # The first text of an id is the one that the intake admits.
+            self.texts.setdefault((problem.domain, problem.id), problem.problem)

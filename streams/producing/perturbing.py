@@ -24,12 +24,14 @@ def perturb(record: ProblemRecord, by: Perturbation, seed: int) -> tuple[Problem
     typed = record.answer_type
     options = listed(record.problem)
     if typed is not None and typed.type == "choice" and (typed.options or options) == options:
-        # Shuffled options are read off the problem as it is put then; degraded ones are told apart as they were.
+        # Shuffled options are read off the problem as it is put then;
+        # degraded ones are told apart as they were.
         kept = options if by == "S6" and options else None
         named["answer_type"] = typed.model_copy(update={"options": kept})
     if by == "S6":
         text = degraded(record.problem, seed)
         return record.model_copy(update={**named, "problem": text}), Perturbed(by=by, seed=seed)
+    # The reference names an option by its letter, so it has to go with the option.
     put = shuffled(record.problem, seed)
     aliases = record.answer if isinstance(record.answer, list) else [record.answer]
     moved = [put.gold(each) if isinstance(each, str) else each for each in aliases]

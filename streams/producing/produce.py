@@ -2,6 +2,13 @@
 
 A finite source opens one series for each scope that its lines fall into. Everything is appended in one
 commit, so that a produce that dies has done nothing, and doing it again does the rest.
+
+Theory of operation. ``Producer.run`` reads each line (``sources``) and takes it: what the line leaves open comes from
+the ``Plan``, then from the policy's usual settings. The problem that comes of it has a name that follows from its
+content, so a line that is on the log already is known by its name and skipped. Whatever is wrong with a line is a
+``BadLine``. It costs no other line anything, and becomes a dead letter that holds the bytes and, in a header, the
+plan, so that the mended line can be produced as it was meant. What must never happen: that a label gets into a
+problem, or that an id stands for two texts.
 """
 
 from __future__ import annotations
@@ -28,11 +35,11 @@ from schemas.problem import (
     Profile,
     of_tenant,
 )
-from schemas.settings import PROMPTS, BadSetting, PromptWords
+from schemas.settings import BadSetting, PromptWords
 from schemas.subjects import of_subject
 from schemas.written import problem_of
 from streams.engine.policies import NoPolicy
-from streams.engine.prompts.catalogue import asked_by, need_known
+from streams.engine.prompts.catalogue import need_known, usual_of
 from streams.producing.others import Others
 from streams.producing.perturbing import Perturbation, perturb
 from streams.producing.positions import Places
@@ -92,10 +99,14 @@ class Plan:
             return None
         if self.series is not None:
             return self.series
+        # The series is part of each episode's name. By content it would be another one as soon as a
+        # line is mended, and all other lines would be new problems.
         source = self.content or self.source
         asked = (source, self.domain, self.policy, self.profile, self.values, self.seed, self.walk)
         typed = None if self.answer_type is None else self.answer_type.text
         said = (self.perturb, self.tenant, self.prompts or None, typed)
+        # What is not set is left out, so that names of series stay as
+        # they were before there was such an option.
         more = (each for each in said if each is not None)
         return digest((*asked, *more))
 
@@ -155,12 +166,25 @@ class Producer:
         """Take every line, then append everything in one commit."""
         self.others.look()
         self.subjects.dry = dry
-        for line, record in self._ordered(self._read(lines)):
+        # Read as they are taken, so that refusals stand among the
+        # messages in the order of their lines.
+        records: Iterable[tuple[SourceLine, ProblemRecord]] = self._read(lines)
+        if self.plan.order == "shuffled":
+            # By a hash of each id, so that a line that is added later
+            # leaves the order of the others alone.
+            seed = self.plan.seed
+            records = sorted(records, key=lambda each: hash01("order", seed, each[1].id))
+        for line, record in records:
             try:
                 self._take(record)
             except BadLine as error:
                 self._refuse(line, error)
-        self._void_refused()
+        # A refused line holds a void place. With several scopes in one source nobody can say in
+        # which of them it would have stood, and then it holds none.
+        if len(self.places) == 1:
+            (places,) = self.places.values()
+            for refusal in self.done.refused:
+                places.void(f"refused: {refusal.error.code}")
         if not dry:
             self.log.publish(self.messages, self._commands())
         return self.done
@@ -172,20 +196,14 @@ class Producer:
             except BadLine as error:
                 self._refuse(line, error)
 
-    def _ordered(
-        self, read: Iterator[tuple[SourceLine, ProblemRecord]]
-    ) -> Iterable[tuple[SourceLine, ProblemRecord]]:
-        if self.plan.order == "released":
-            return read
-        return sorted(read, key=lambda pair: hash01("order", self.plan.seed, pair[1].id))
-
     def _take(self, record: ProblemRecord) -> None:
         perturbed = None
         if self.plan.perturb is not None:
             record, perturbed = perturb(record, self.plan.perturb, self.plan.seed)
         problem, policy = self._problem(record, perturbed)
         episode = episode_of(problem, "cot")
-        self._check_text(problem)
+        self._check_text(episode, problem)
+        # Checked line by line: in the commit, one that is too large would take all others with it.
         label = label_of(problem, record)
         need_room(self.log.room, problem, label)
         place = self._place(problem, policy)
@@ -195,9 +213,10 @@ class Producer:
                 place.void("duplicate")
             return
         self.seen.add(episode)
+        # It counts for its place even if it is on the log already: positions follow
+        # the source, and not what happened to be there before.
         position = None if place is None else place.next()
-        if self._is_there(episode):
-            self._check_type(episode, problem)
+        if self._is_known(episode, problem):
             self.done.known += 1
             return
         self.done.produced += 1
@@ -211,15 +230,34 @@ class Producer:
             ("problems", episode, headers, problem.model_dump_json(exclude_defaults=True).encode())
         )
         if label is not None:
-            self._label(label, record)
+            # A record of its own: nothing that a policy may read holds the answer.
+            body = label.model_dump_json(exclude_none=True).encode()
+            key = digest([label.domain, label.problem_id, record.answer])
+            self.messages.append(("feedback", key, {}, body))
 
-    def _is_there(self, episode: str) -> bool:
-        """Whether somebody put it on the log before, under whatever name, and be it long admitted."""
-        return (
+    def _is_known(self, episode: str, problem: Problem) -> bool:
+        """Whether somebody put it on the log before, under whatever name, and be it long admitted.
+
+        Raises ``BadLine`` where it was put with another type of answer.
+        """
+        if not (
             self.log.has_message("problems", episode)
             or episode in self.others.episodes
-            or bool(self.log.holding([episode], "admitted"))
-        )
+            or self.log.holding([episode], "admitted")
+        ):
+            return False
+        # The type is no part of an episode's name. To skip the
+        # line as known would drop what it says.
+        admitted = self.log.find(episode, "admitted")
+        if isinstance(admitted, ProblemAdmitted):
+            put: Problem | None = admitted.problem
+        else:
+            body = value_of(self.log, "problems", episode)
+            put = None if body is None else problem_of(body)
+        if put is not None and put.answer_type != problem.answer_type:
+            what = f"{problem.id!r} is already there with another type of answer"
+            raise BadLine(1, "answer_type", what, "input.duplicate")
+        return True
 
     def _problem(
         self, record: ProblemRecord, perturbed: Perturbed | None
@@ -229,11 +267,14 @@ class Producer:
         values = {**plan.values, **(record.settings or {})}
         policy = self._policy(policy_name, values) if policy_name else None
         if policy is not None:
-            values = {**self._usual(policy), **values}
+            usual = usual_of(policy, plan.profile, plan.tools, plan.prompts)
+            values = {**usual, **values}
         domain = record.domain or plan.domain or record.dataset or "default"
         tenant = record.tenant or plan.tenant
         subject = self.subjects.mark(record.subject or plan.subject)
         id, memory = of_subject(subject, *of_tenant(tenant, record.id, plan.memory))
+        # A digest of standard input would stand on the log in clear,
+        # and confirm to anybody what its lines said.
         named = plan.series is not None or plan.content is None
         series = self.subjects.series(subject, plan.series_id, named=named)
         problem = Problem(
@@ -263,13 +304,6 @@ class Producer:
         except BadType as error:
             raise BadLine(1, error.field, error.what, "input.answer_type") from None
 
-    def _usual(self, policy: Policy[Any]) -> dict[str, Any]:
-        """What is set where no line and no option sets it."""
-        usual = dict(policy.usual(self.plan.profile, self.plan.tools))
-        if self.plan.prompts and (words := asked_by(policy, self.plan.prompts)):
-            usual[PROMPTS] = words
-        return usual
-
     def _policy(self, name: str, values: dict[str, Any]) -> Policy[Any]:
         try:
             policy = self.plan.find(name)
@@ -282,9 +316,13 @@ class Producer:
             ) from error
         return policy
 
-    def _check_text(self, problem: Problem) -> None:
+    def _check_text(self, episode: str, problem: Problem) -> None:
+        """Raises ``BadLine`` where another text bears this id: labels and tables could not tell the two apart."""
         key = (problem.domain, problem.id)
-        before = self.texts.setdefault(key, self._known_text(problem) or problem.problem)
+        put = run_of_problem(self.log, episode)
+        # Not by SQLite's json_extract: its texts end at U+0000.
+        known = self.others.texts.get(key) if put is None else str(orjson.loads(put)["problem"])
+        before = self.texts.setdefault(key, known or problem.problem)
         if before != problem.problem:
             raise BadLine(
                 1,
@@ -293,42 +331,19 @@ class Producer:
                 "input.duplicate",
             )
 
-    def _check_type(self, episode: str, problem: Problem) -> None:
-        """Raises ``BadLine`` where the episode that is there was put with another type of answer."""
-        admitted = self.log.find(episode, "admitted")
-        if isinstance(admitted, ProblemAdmitted):
-            put: Problem | None = admitted.problem
-        else:
-            body = value_of(self.log, "problems", episode)
-            put = None if body is None else problem_of(body)
-        if put is not None and put.answer_type != problem.answer_type:
-            what = f"{problem.id!r} is already there with another type of answer"
-            raise BadLine(1, "answer_type", what, "input.duplicate")
-
-    def _known_text(self, problem: Problem) -> str | None:
-        put = run_of_problem(self.log, episode_of(problem, "cot"))
-        if put is None:
-            return self.others.texts.get((problem.domain, problem.id))
-        return str(orjson.loads(put)["problem"])  # not by json_extract: its texts end at U+0000
-
     def _place(self, problem: Problem, policy: Policy[Any] | None) -> Places | None:
         """Where positions of this problem's series are handed out; none for late members and streams."""
         if problem.series is None or policy is None:
             return None
         scope = scope_of(policy, problem)
-        if self._series_known(scope, problem.series):
+        # Its size was announced and cannot grow: whoever comes now
+        # is a late member, without a position.
+        if self.log.find(f"n/{scope}/{problem.series}", "series") is not None:
             return None
         return self.places.setdefault(scope, Places(policy, problem))
 
-    def _series_known(self, scope: str, series: str) -> bool:
-        return self.log.find(f"n/{scope}/{series}", "series") is not None
-
-    def _label(self, label: Feedback, record: ProblemRecord) -> None:
-        body = label.model_dump_json(exclude_none=True).encode()
-        key = digest([label.domain, label.problem_id, record.answer])
-        self.messages.append(("feedback", key, {}, body))
-
     def _refuse(self, line: SourceLine, error: BadLine) -> None:
+        # The error's text quotes the line. Where nothing of that may be kept, its code has to do.
         name, raw = self.subjects.letter(line.raw, self.plan.subject)
         key = f"{self.plan.source}:{line.number}:{name}"
         self.done.refused.append(Refusal(line, error, key))
@@ -342,49 +357,41 @@ class Producer:
         }
         self.messages.append(("dead-letters", key, headers, raw))
 
-    def _void_refused(self) -> None:
-        """A refused line holds a void place, where the source has only one scope to hold it in."""
-        if len(self.places) == 1:
-            (places,) = self.places.values()
-            for refusal in self.done.refused:
-                places.void(f"refused: {refusal.error.code}")
-
     def _commands(self) -> Iterator[tuple[str, str, Event]]:
         for scope, places in self.places.items():
             series = places.first.series or ""
             self.done.series.append(series)
             key = f"n/{scope}/{series}"
-            yield key, "series", self._opened(scope, series, places)
+            first, policy = places.first, places.policy
+            values = policy.settings.learning_values(first.profile, first.settings)
+            settings = policy.settings.resolve(first.profile, first.settings)
+            policy = policy.under(settings)
+            # One window for all where nothing is learned: nobody
+            # has to wait for a version in between.
+            learns = policy.learns != "none"
+            window = policy.window(settings, places.size) if learns else max(places.size, 1)
+            opened = SeriesOpened(
+                scope=scope,
+                series=series,
+                size=places.size,
+                window=window,
+                timing=self.plan.timing,
+                policy=policy.name,
+                policy_version=policy.version,
+                profile=first.profile,
+                settings=values,
+                seed=self.plan.seed,
+                walk=self.plan.walk,
+                order=self.plan.order,
+                ahead=None if policy.reads(settings) else True,
+            )
+            yield key, "series", opened
             for position, reason in places.voids.items():
                 yield (
                     key,
                     f"void.{position}",
                     PositionVoided(scope=scope, series=series, position=position, reason=reason),
                 )
-
-    def _opened(self, scope: str, series: str, places: Places) -> SeriesOpened:
-        first, policy = places.first, places.policy
-        values = policy.settings.learning_values(first.profile, first.settings)
-        settings = policy.settings.resolve(first.profile, first.settings)
-        policy = policy.under(settings)
-        window = (
-            max(places.size, 1) if policy.learns == "none" else policy.window(settings, places.size)
-        )
-        return SeriesOpened(
-            scope=scope,
-            series=series,
-            size=places.size,
-            window=window,
-            timing=self.plan.timing,
-            policy=policy.name,
-            policy_version=policy.version,
-            profile=first.profile,
-            settings=values,
-            seed=self.plan.seed,
-            walk=self.plan.walk,
-            order=self.plan.order,
-            ahead=None if policy.reads(settings) else True,
-        )
 
 
 def label_of(problem: Problem, record: ProblemRecord) -> Feedback | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -55,7 +55,14 @@ def lines_of(source: str, data: str | None) -> Iterator[SourceLine]:
     if source == "-":
         yield from _numbered(sys.stdin.buffer)
     elif built_in(source):
-        yield from _from_set(source, data)
+        # As lines of JSON, so that they are read as strictly as
+        # anybody's, and refused lines have bytes to keep.
+        try:
+            for number, record in enumerate(datasets.open_source(source, path=data), 1):
+                said = {name: value for name, value in record.items() if name != "traits"}
+                yield SourceLine(number, json.dumps(said, ensure_ascii=False).encode())
+        except ValueError as error:
+            raise NoSource(str(error)) from error
     else:
         try:
             with open(source, "rb") as file:
@@ -66,21 +73,14 @@ def lines_of(source: str, data: str | None) -> Iterator[SourceLine]:
 
 def _numbered(file: BinaryIO) -> Iterator[SourceLine]:
     """The lines that say something; of one that is too long only its beginning, which ``parse`` refuses."""
+    # Two bytes more than a line may have, for its end. What is behind them is read past and never
+    # held: a file of one endless line must not fill the memory.
     for number, raw in enumerate(iter(partial(file.readline, LINE_BYTES + 2), b""), 1):
         rest = raw
         while len(rest) == LINE_BYTES + 2 and not rest.endswith(b"\n"):
             rest = file.readline(LINE_BYTES + 2)
         if raw.strip():
             yield SourceLine(number, raw.rstrip(b"\r\n"))
-
-
-def _from_set(source: str, data: str | None) -> Iterator[SourceLine]:
-    try:
-        for number, record in enumerate(datasets.open_source(source, path=data), 1):
-            said = {name: value for name, value in record.items() if name != "traits"}
-            yield SourceLine(number, json.dumps(said, ensure_ascii=False).encode())
-    except ValueError as error:
-        raise NoSource(str(error)) from error
 
 
 def _column(text: str, field: str, time: int = 1) -> int:
@@ -102,13 +102,17 @@ def parse_as(model: type[M], raw: bytes) -> M:
         raise BadLine(
             1, "", f"longer than {LINE_BYTES:,} bytes, and no more of it is kept", "input.size"
         )
-    text = _text(raw)
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        what = f"not UTF-8: {error.reason}"
+        raise BadLine(error.start + 1, "", what, "input.encoding") from error
     found = _json(text)
     if not isinstance(found, dict):
-        raise BadLine(1, "", f"expected an object, found {_name_of(found)}", "input.type")
+        what = f"expected an object, found {_FOUND.get(type(found), 'a number')}"
+        raise BadLine(1, "", what, "input.type")
     value = cast("dict[str, Any]", found)
-    _check_canonical(text, value)
-    _check_names(text, value)
+    _check_values(text, value)
     try:
         return model.model_validate(value, strict=True)
     except ValidationError as error:
@@ -117,8 +121,10 @@ def parse_as(model: type[M], raw: bytes) -> M:
         raise BadLine(1, "", str(error)[:200], "input.value") from error
 
 
-def _check_canonical(text: str, value: dict[str, Any]) -> None:
-    """Huge numbers and lone surrogates have no canonical JSON, so no name could be made of them."""
+def _check_values(text: str, value: dict[str, Any]) -> None:
+    """Raises ``BadLine`` for values from which no name can be made, or names with more than one spelling."""
+    # Huge numbers and lone surrogates have no canonical JSON,
+    # and an episode's name is a digest of that.
     for field, part in value.items():
         try:
             canonical(finite(part))
@@ -126,23 +132,11 @@ def _check_canonical(text: str, value: dict[str, Any]) -> None:
             raise BadLine(_column(text, field), field, str(error)[:200], "input.value") from error
         except RecursionError as error:
             raise BadLine(_column(text, field), field, "nested too deep", "input.value") from error
-
-
-def _check_names(text: str, value: dict[str, Any]) -> None:
-    """One name has one spelling, or what looks like one problem would be two."""
+    # Unicode can spell one letter in two ways: what looks like one problem would be two.
     for field in ("id", "problem_id"):
         name = value.get(field)
         if isinstance(name, str) and not is_composed(name):
             raise BadLine(_column(text, field), field, DECOMPOSED, "input.field")
-
-
-def _text(raw: bytes) -> str:
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise BadLine(
-            error.start + 1, "", f"not UTF-8: {error.reason}", "input.encoding"
-        ) from error
 
 
 def _json(text: str) -> Any:
@@ -156,7 +150,8 @@ def _json(text: str) -> Any:
         field = error.name[:FIELD_CHARS]
         raise BadLine(_column(text, error.name, 2), field, TWICE, "input.field") from error
     except ValueError as error:
-        said, _, _ = str(error).partition("; use sys.")  # Python's advice on long numbers is for us
+        # Python refuses numbers of thousands of digits, and its advice on that is for programmers.
+        said, _, _ = str(error).partition("; use sys.")
         raise BadLine(1, "", f"not JSON: {said}"[:200], "input.json") from error
 
 
@@ -164,34 +159,34 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON number")
 
 
-def _name_of(value: Any) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "a boolean"
-        case str():
-            return "a string"
-        case list():
-            return "a list"
-        case _:
-            return "a number"
+_FOUND = {type(None): "null", bool: "a boolean", str: "a string", list: "a list"}
+"""What a line may be instead of an object."""
 
 
 def _bad_field(text: str, error: ValidationError) -> BadLine:
+    """The first thing that is wrong with a line, without quoting much of it."""
     first, *others = error.errors(include_url=False)
     if any(other["loc"][:1] == first["loc"][:1] != other["loc"] for other in others):
         kinds = [each["loc"][1] for each in (first, *others) if len(each["loc"]) > 1]
-        if all(kind in _KINDS for kind in kinds):  # every branch of a union says no
-            first["loc"], first["msg"] = first["loc"][:1], _one_of([_KINDS[str(k)] for k in kinds])
+        if all(kind in _KINDS for kind in kinds):
+            # A field that takes several kinds of values has an error for each. Any
+            # single one would tell people to write that kind.
+            *names, last = (_KINDS[str(kind)] for kind in kinds)
+            first["loc"] = first["loc"][:1]
+            first["msg"] = f"expected {', '.join(names)} or {last}"
     field = ".".join(str(part) for part in first["loc"])
     column = _column(text, str(first["loc"][0])) if first["loc"] else 1
-    return BadLine(
-        column,
-        field[:FIELD_CHARS],
-        _words(first["type"], first["msg"], first.get("input")),
-        "input.field",
-    )
+    what, given = first["msg"].removeprefix("Value error, "), first.get("input")
+    match first["type"]:
+        case "extra_forbidden":
+            what = "unknown field"
+        case "missing":
+            what = "is missing"
+        case "string_too_long" if isinstance(given, str):
+            what = f"{len(given):,} characters; {first['msg'][0].lower()}{first['msg'][1:]}"
+        case _:
+            pass
+    return BadLine(column, field[:FIELD_CHARS], what, "input.field")
 
 
 _KINDS = {
@@ -201,23 +196,3 @@ _KINDS = {
     "bool": "a boolean",
     "list[any]": "a list",
 }
-
-
-def _one_of(kinds: list[str]) -> str:
-    return f"expected {', '.join(kinds[:-1])} or {kinds[-1]}"
-
-
-def _words(kind: str, message: str, given: Any) -> str:
-    """What is wrong with a field, without quoting much of it."""
-    match kind:
-        case "extra_forbidden":
-            return "unknown field"
-        case "missing":
-            return "is missing"
-        case "string_too_long" if isinstance(given, str):
-            return f"{len(given):,} characters; {message[0].lower()}{message[1:]}"
-        case _:
-            return message.removeprefix("Value error, ")
-
-
-Progress = Callable[[int], None]

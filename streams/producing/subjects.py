@@ -36,6 +36,7 @@ class Subjects:
         """The mark of a subject. One that is new has its key from now on. Raises ``BadLine`` on a log without keys."""
         if name is None:
             return None
+        # A dry run must not begin a key: to be known to a log is itself something about a person.
         if self.keys is None and self.begins:
             return NOBODY
         if self.keys is None:
@@ -55,6 +56,8 @@ class Subjects:
         mark = self.mark(name)
         if mark is None or self.keys is None:
             return problem
+        # Named by a digest under the subject's key: the name stays
+        # on the log when what it names is erased.
         text = self.keys.digest(mark, problem.problem.encode("utf-8", "surrogatepass"))
         id, memory = of_subject(mark, f"solve-{text}", problem.memory)
         changed = problem.model_dump() | {"id": id, "memory": memory, "subject": mark}
@@ -88,15 +91,15 @@ class Subjects:
                 said: Any = orjson.loads(raw)
             except orjson.JSONDecodeError:
                 return UNREAD, b""
-            mark = subject_of_message("", raw) or self.mark(_named(said))
+            named: Any = (
+                cast("dict[str, Any]", said).get("subject") if isinstance(said, dict) else None
+            )
+            named = named if isinstance(named, str) and named else None
+            mark = subject_of_message("", raw) or self.mark(named)
         if mark is None:
             return digest(raw.hex()), raw
+        # Erased: what is kept now would be kept for good, as its key is gone.
         if not self.keys.holds(mark):
             return UNREAD, b""
+        # Under the subject's own key: a plain digest would let anybody try out which line it was.
         return f"{mark}/{self.keys.digest(mark, raw)}", raw
-
-
-def _named(said: object) -> str | None:
-    """The subject that a record names."""
-    name = cast("dict[str, Any]", said).get("subject") if isinstance(said, dict) else None
-    return name if isinstance(name, str) and name else None

@@ -28,6 +28,7 @@ def answer_type_of(said: str | Mapping[str, Any]) -> AnswerType:
         first = error.errors(include_url=False)[0]
         what = first["msg"].removeprefix("Value error, ")
         part, _, rest = what.partition(": ")
+        # A check of the whole type names its field in the text, one of a single field in its place.
         place = tuple(map(str, first["loc"]))
         if not place and part in AnswerType.model_json_schema()["properties"]:
             place, what = (part,), rest
@@ -46,6 +47,8 @@ def with_known_type(problem: Problem, label: Any = None) -> Problem:
     except ValueError as error:
         part, _, what = str(error).partition(": ")
         raise BadType(f"answer_type.{part}", what) from None
+    # A label that no answer could equal would count every
+    # answer as wrong, and nobody would see why.
     why = unfit(said, label)
     if why is not None:
         raise BadType("answer", why)

@@ -8,7 +8,7 @@ returned since.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from schemas.events.traces import Step
 from streams.producing.sources import BadLine
 from streams.producing.traces.case import Case, Label, score_of, verdict_of
 from streams.producing.traces.messages import RETURNS, Message, Returned, Steps, as_text, parted
-from streams.producing.traces.spans import AGENT, EVALUATED, TOOL, Noted, Span, in_time
+from streams.producing.traces.spans import AGENT, EVALUATED, TOOL, Span, in_time
 
 PROBLEM_ID, DOMAIN = "metalogue.problem_id", "metalogue.domain"
 """Attributes by which a tool may say which problem it worked on."""
@@ -47,7 +47,9 @@ def case_of(spans: Sequence[Span], evaluation: str | None = None) -> Case:
         raise BadLine(1, spans[0].place, said, "trace.texts")
     problem, rest = parted(first.input, first.span.place)
     agent = agents[0] if agents else None
-    steps = _steps(chats or agents, [] if agent else rest, in_time(_tools(ordered)))
+    tools = [span for span in ordered if span.operation == TOOL]
+    # What stood behind an agent's question is what its own chats say once more, one by one.
+    steps = _steps(chats or agents, [] if agent else rest, tools)
     answer = agent.output.text.strip() if agent and agent.output else ""
     last = (chats or agents)[-1].span
     return Case(
@@ -55,7 +57,7 @@ def case_of(spans: Sequence[Span], evaluation: str | None = None) -> Case:
         problem=problem,
         steps=steps.all(first.span.place),
         answer=answer or None,
-        label=_label(_judged(ordered, chats, agent), evaluation),
+        label=_label(ordered, chats, agent, evaluation),
         tool=next((span.service for span in ordered if span.service), None),
         trace=first.span.trace,
         model=last.text("gen_ai.response.model", "gen_ai.request.model"),
@@ -64,15 +66,13 @@ def case_of(spans: Sequence[Span], evaluation: str | None = None) -> Case:
     )
 
 
-def _tools(spans: Iterable[Span]) -> list[Span]:
-    return [span for span in spans if span.operation == TOOL]
-
-
 def _steps(chats: Sequence[Read], rest: Sequence[Message], tools: Sequence[Span]) -> Steps:
     """Replies and calls in the order in which they began. ``rest`` is what the first chat knew beside its question.
 
     Calls stand in their own spans where those say what came back, else in the messages.
     """
+    # Tools that record their calls as spans leave them in the messages too. One of both
+    # places has to be passed over, or each call would be two steps.
     told = [span for span in tools if "gen_ai.tool.call.result" in span.attributes]
     steps, waiting = Steps(), list(told)
     steps.take(rest)
@@ -81,6 +81,8 @@ def _steps(chats: Sequence[Read], rest: Sequence[Message], tools: Sequence[Span]
         while waiting and waiting[0].begun < chat.span.begun:
             steps.found.append(_called(waiting.pop(0)))
         if not told:
+            # Each chat repeats the conversation so far. Only what
+            # was not there before has come since.
             came = [
                 each
                 for message in chat.input
@@ -113,19 +115,19 @@ def _called(span: Span) -> Step:
 # ── How it was judged ────────────────────────────────────────────────────────────────────────
 
 
-def _judged(spans: Sequence[Span], chats: Sequence[Read], agent: Read | None) -> Iterator[Noted]:
-    """Evaluations of the answer, oldest first: none of a single chat or tool among others."""
-    alone = agent is None and len(chats) == 1
-    parts = {each.span.id for each in chats} if not alone else set[str]()
-    parts |= {span.id for span in _tools(spans)}
+def _label(
+    spans: Sequence[Span], chats: Sequence[Read], agent: Read | None, evaluation: str | None
+) -> Label | None:
+    """The newest verdict on the answer. What nobody named counts where it says right or wrong in a word for that."""
+    # An evaluation of one chat or tool among others judges a step. To take it for a
+    # verdict on the answer would be a guess, and a wrong one teaches.
+    parts = {span.id for span in spans if span.operation == TOOL}
+    if agent is not None or len(chats) != 1:
+        parts |= {each.span.id for each in chats}
     found = (noted for span in spans if span.id not in parts for noted in span.noted)
-    yield from sorted((each for each in found if each.name == EVALUATED), key=lambda n: n.at)
-
-
-def _label(found: Iterable[Noted], evaluation: str | None) -> Label | None:
-    """The newest verdict. What nobody named counts where it says right or wrong in a word for that."""
+    judged = sorted((each for each in found if each.name == EVALUATED), key=lambda n: n.at)
     label: Label | None = None
-    for noted in found:
+    for noted in judged:
         said, name = noted.attributes, noted.attributes.get("gen_ai.evaluation.name")
         if evaluation is not None and name != evaluation:
             continue
@@ -133,6 +135,8 @@ def _label(found: Iterable[Noted], evaluation: str | None) -> Label | None:
         verdict = verdict_of(word) if isinstance(word, str) else None
         if verdict is not None:
             label = verdict
+        # A bare score says nothing unless somebody chose its
+        # evaluation: it may measure length or politeness.
         elif evaluation is not None and isinstance(score, int | float) and score is not True:
             label = score_of(score, SCORE)
     return label

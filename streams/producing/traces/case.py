@@ -53,6 +53,7 @@ class Case:
         """What was answered: as it was said apart, as the last reply marks it, else that reply as it stands."""
         if self.answer is not None:
             return self.answer
+        # A chain of thought marks its answer; a chat just gives it.
         replies = (step.text for step in reversed(self.steps) if step.by == "assistant")
         last = (next(replies, None) or "").strip()
         return (extract(last) or last) or None

@@ -63,6 +63,7 @@ def case_of(line: SourceLine) -> Case:
 def _label(said: ChatLine) -> Label | None:
     """What was said of the answer. A label of true or false, or in a word for either, is a verdict."""
     given = [name for name in SAID if getattr(said, name) is not None]
+    # Which of the two is meant cannot be known, and a verdict is never guessed.
     if len(given) > 1:
         raise BadLine(1, given[1], f"stands beside {given[0]}: give one of them", "input.field")
     if said.verdict is not None:

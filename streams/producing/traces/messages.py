@@ -7,7 +7,7 @@ generative AI, input and output messages (``role``, ``parts``).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
@@ -24,7 +24,7 @@ THOUGHTS: Final = frozenset({"reasoning", "thinking", "redacted_thinking", "refu
 MADE_OF: Final = frozenset({"content", "parts", "tool_calls"})
 """One of these is in every message."""
 DIGITS: Final = 6
-"""Of a message's number, where messages stand in attributes one by one."""
+"""Of a message's number, where messages stand in attributes one by one: more would be no number of a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +62,7 @@ class Message:
 
 def messages_of(said: Any, place: str) -> list[Message]:
     """The messages of a list, or of its JSON text. Raises ``BadLine`` that names what is wrong with which."""
-    if isinstance(said, str):
-        said = _json(said, place)
-    if not isinstance(said, list):
-        raise BadLine(1, place, f"expected a list of messages, found {_kind(said)}", "input.field")
-    found = cast("list[Any]", said)
+    found = _list(said, place, "messages")
     return [message_of(each, f"{place}.{at}") for at, each in enumerate(found)]
 
 
@@ -81,7 +77,12 @@ def message_of(said: Any, place: str) -> Message:
     parts = _Parts()
     name = "parts" if "parts" in given else "content"
     parts.take(given.get(name), f"{place}.{name}")
-    parts.calls += _calls(given.get("tool_calls"), f"{place}.tool_calls")
+    if (called := given.get("tool_calls")) is not None:
+        at = f"{place}.tool_calls"
+        calls = _list(called, at, "calls")
+        parts.calls += [_call(each, f"{at}.{number}") for number, each in enumerate(calls)]
+    # In OpenAI's form the text of such a message is the result
+    # itself; in the other one a part says so.
     if role in RETURNS and parts.texts and not parts.returned:
         tool, id = given.get("name"), given.get("tool_call_id", given.get("id"))
         parts.returned.append(Returned("\n".join(parts.texts), _text(id), _text(tool)))
@@ -138,15 +139,16 @@ class _Parts:
             self.others.append(sort)
 
 
-def _calls(said: Any, place: str) -> list[Call]:
-    if said is None:
-        return []
+def _list(said: Any, place: str, what: str) -> list[Any]:
+    """A list, or that in a JSON text: attributes of spans hold nothing but plain values. Raises ``BadLine``."""
     if isinstance(said, str):
-        said = _json(said, place)
+        try:
+            said = json.loads(said)
+        except (ValueError, RecursionError) as error:
+            raise BadLine(1, place, f"not JSON: {error}"[:200], "input.json") from error
     if not isinstance(said, list):
-        raise BadLine(1, place, f"expected a list of calls, found {_kind(said)}", "input.field")
-    found = cast("list[Any]", said)
-    return [_call(each, f"{place}.{at}") for at, each in enumerate(found)]
+        raise BadLine(1, place, f"expected a list of {what}, found {_kind(said)}", "input.field")
+    return cast("list[Any]", said)
 
 
 def _call(said: Any, place: str) -> Call:
@@ -168,13 +170,6 @@ def as_text(value: Any) -> str:
 
 def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
-
-
-def _json(said: str, place: str) -> Any:
-    try:
-        return json.loads(said)
-    except (ValueError, RecursionError) as error:
-        raise BadLine(1, place, f"not JSON: {error}"[:200], "input.json") from error
 
 
 def _kind(value: Any) -> str:
@@ -233,29 +228,26 @@ class Steps:
     def returns(self, returned: Sequence[Returned]) -> None:
         """Take what calls returned: each is that of its id, else of the oldest call that waits."""
         for each in returned:
-            at = self._place_of(each.id)
-            if at is None:
+            of_id = [call for call in self.waiting if call[0] == each.id and each.id is not None]
+            # Where one side bears no id, order is all that there is. A call
+            # with another id is not answered by this.
+            without = [call for call in self.waiting if each.id is None or call[0] is None]
+            waits = next(iter((*of_id, *without)), None)
+            if waits is None:
                 self.found.append(Step(by="tool", tool=each.tool, text=each.text))
-            else:
-                call = self.found[at]
-                self.found[at] = Step(by="tool", tool=call.tool, asked=call.asked, text=each.text)
-
-    def _place_of(self, id: str | None) -> int | None:
-        of_id = [each for each in self.waiting if each[0] == id and id is not None]
-        without = [each for each in self.waiting if id is None or each[0] is None]
-        for each in (*of_id, *without):
-            self.waiting.remove(each)
-            return each[1]
-        return None
+                continue
+            self.waiting.remove(waits)
+            call = self.found[waits[1]]
+            self.found[waits[1]] = Step(by="tool", tool=call.tool, asked=call.asked, text=each.text)
 
     def all(self, place: str) -> tuple[Step, ...]:
         """All of them. Raises ``BadLine`` where nobody replied."""
-        if not any(step.by == "assistant" and (step.text or "").strip() for step in self.found):
+        # Blank replies are dropped only here: until now other
+        # steps were known by their place among all.
+        kept = [step for step in self.found if step.by != "assistant" or (step.text or "").strip()]
+        if not any(step.by == "assistant" for step in kept):
             raise BadLine(1, place, "no reply in it says anything", "trace.replies")
-        return tuple(self._spoken())
-
-    def _spoken(self) -> Iterator[Step]:
-        return (step for step in self.found if step.by != "assistant" or (step.text or "").strip())
+        return tuple(kept)
 
 
 def unfolded(said: Any) -> Mapping[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -38,6 +38,8 @@ class Reading:
                 self._line(line)
             except BadLine as error:
                 self.refused.append((line, error))
+        # Only now: an exporter writes a span when it ends, so a
+        # trace's spans are spread over the file.
         for spans in self.traces.values():
             try:
                 self.cases.append(assembling.case_of(spans, self.evaluation))
@@ -49,20 +51,15 @@ class Reading:
     def _line(self, line: SourceLine) -> None:
         said = parse_as(_Form, line.raw).model_extra or {}
         if "resourceSpans" in said:
-            for span in _generative(spans_of(line)):
-                self.traces.setdefault(span.trace, []).append(span)
+            for span in spans_of(line):
+                # Other spans of an application (requests, queries) are no part of a case.
+                names = [*span.attributes]
+                for noted in span.noted:
+                    names += [noted.name, *noted.attributes]
+                if any(name.startswith("gen_ai.") for name in names):
+                    self.traces.setdefault(span.trace, []).append(span)
         elif "messages" in said:
             self.cases.append(chat.case_of(line))
         else:
             what = "holds neither messages (a chat) nor resourceSpans (OTLP)"
             raise BadLine(1, "", what, "trace.form")
-
-
-def _generative(spans: Iterable[Span]) -> Iterator[Span]:
-    """Spans of generative work: others of an application (requests, queries) are no part of a case."""
-    for span in spans:
-        names = (*span.attributes, *(name for noted in span.noted for name in noted.attributes))
-        if any(name.startswith("gen_ai.") for name in names) or any(
-            noted.name.startswith("gen_ai.") for noted in span.noted
-        ):
-            yield span

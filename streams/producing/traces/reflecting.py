@@ -46,6 +46,7 @@ def reflection_of(policy: Policy[Any], taken: TraceTaken) -> Reflected:
             labelled=taken.labelled,
             status="abstained" if taken.answer is None else STATUS,
             answer=taken.answer,
+            # Its calls were paid elsewhere: nobody's figures here may count them.
             usage=Usage(),
             memory_version=0,
             summary=finite(takes(taken, settings)),

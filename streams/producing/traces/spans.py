@@ -75,6 +75,7 @@ class Span:
 
     def input(self) -> list[Message]:
         """What the model was given. Raises ``BadLine`` that names what cannot be read."""
+        # The newest form first. Tools that changed from one to the next write both for a while.
         if INPUT in self.attributes:
             return messages_of(self.attributes[INPUT], self._at(INPUT))
         if older := indexed(self.attributes, "gen_ai.prompt"):
@@ -91,22 +92,20 @@ class Span:
     def output(self) -> Message | None:
         """What the model replied: the first of several choices. Raises ``BadLine``."""
         found: list[Message] = []
+        # All choices are read before the first is taken: a span that is broken anywhere is refused.
         if OUTPUT in self.attributes:
             found = messages_of(self.attributes[OUTPUT], self._at(OUTPUT))
         elif older := indexed(self.attributes, "gen_ai.completion"):
-            said = [{"role": "assistant", **each} for each in older]
-            found = messages_of(said, self._at("gen_ai.completion"))
+            spoken = [{"role": "assistant", **each} for each in older]
+            found = messages_of(spoken, self._at("gen_ai.completion"))
         else:
-            found = list(self._choices())
+            for noted in self.noted:
+                if OUTPUT in noted.attributes:
+                    found += messages_of(noted.attributes[OUTPUT], self._at(OUTPUT))
+                elif noted.name == "gen_ai.choice":
+                    said = unfolded(noted.attributes.get("message", noted.attributes))
+                    found.append(message_of({"role": "assistant", **said}, self._at(noted.name)))
         return found[0] if found else None
-
-    def _choices(self) -> Iterator[Message]:
-        for noted in self.noted:
-            if OUTPUT in noted.attributes:
-                yield from messages_of(noted.attributes[OUTPUT], self._at(OUTPUT))
-            elif noted.name == "gen_ai.choice":
-                said = unfolded(noted.attributes.get("message", noted.attributes))
-                yield message_of({"role": "assistant", **said}, self._at(noted.name))
 
     def _at(self, name: str) -> str:
         return f"{self.place}.{name}"
@@ -188,12 +187,14 @@ def _attributes(said: Any, place: str) -> dict[str, Any]:
 
 def _value(said: Any, place: str, depth: int) -> Any:
     """A typed value as a plain one."""
+    # Python's own limit would strike at a depth that differs between machines.
     if depth == 0:
         raise BadLine(1, place, "nested too deep", "input.value")
     given = _object({} if said is None else said, place)
     for name in ("stringValue", "boolValue", "doubleValue", "bytesValue"):
         if name in given:
             return given[name]
+    # JSON has no 64-bit numbers, so exporters spell them as text.
     if "intValue" in given:
         return _whole(given["intValue"], place)
     if "arrayValue" in given:

@@ -22,9 +22,9 @@ from schemas.events.learning import Reflected, SeriesOpened
 from schemas.events.traces import TraceTaken
 from schemas.identity import canonical, digest, scope_id, taken_id, text_digest
 from schemas.problem import Feedback, Problem, Profile, of_tenant
-from schemas.settings import PROMPTS, PromptWords
+from schemas.settings import PromptWords
 from streams.engine.policies import Find
-from streams.engine.prompts.catalogue import asked_by
+from streams.engine.prompts.catalogue import usual_of
 from streams.producing.sources import BadLine, SourceLine
 from streams.producing.traces.case import Case
 from streams.producing.traces.reading import Reading, Refused
@@ -91,7 +91,8 @@ class Taker:
         """Raises ``NoPolicy``, or ``BadSetting`` for settings that are none of the policy's."""
         self.log, self.plan, self.done = log, plan, Taken()
         self.policy: Policy[Any] = plan.find(plan.policy)
-        self.values = {**self._usual(), **plan.values}
+        usual = usual_of(self.policy, plan.profile, plan.tools, plan.prompts)
+        self.values = {**usual, **plan.values}
         self.settings = self.policy.resolve(plan.profile, self.values)
         self.scopes: defaultdict[str, dict[str, tuple[TraceTaken, Feedback | None]]] = defaultdict(
             dict
@@ -110,7 +111,26 @@ class Taker:
             except BadLine as error:
                 self.done.refused.append((case.line, error))
         commands = [each for scope in self.scopes for each in self._said(scope)]
-        messages = [*map(_message, self._verdicts()), *map(self._letter, self.done.refused)]
+        messages: list[tuple[str, str, dict[str, Any], bytes]] = []
+        for cases in self.scopes.values():
+            for _, label in cases.values():
+                if label is not None:
+                    # Those of known cases too: whoever took the file again
+                    # may have judged more of it since.
+                    value = label.model_dump(mode="json", exclude_none=True)
+                    messages.append(("feedback", digest(value), {}, canonical(value)))
+        for refused in self.done.refused:
+            line, error = refused
+            headers = {
+                "__metalogue.errors.topic": TOPIC,
+                "__metalogue.errors.source": self.plan.source,
+                "__metalogue.errors.offset": line.number,
+                "__metalogue.errors.exception": error.code,
+                "__metalogue.errors.message": str(error),
+                PLAN: self.plan.as_header(),
+            }
+            key = letter_key(self.plan.source, refused)
+            messages.append(("dead-letters", key, headers, line.raw))
         if not dry:
             self.log.publish(messages, commands)
         return self.done
@@ -120,12 +140,6 @@ class Taker:
         """The values that a scope goes by."""
         values = self.policy.settings.learning_values(self.plan.profile, self.values)
         return dict(values)
-
-    def _usual(self) -> dict[str, Any]:
-        usual = dict(self.policy.usual(self.plan.profile, self.plan.tools))
-        if self.plan.prompts and (words := asked_by(self.policy, self.plan.prompts)):
-            usual[PROMPTS] = words
-        return usual
 
     # -- cases -------------------------------------------------------------------------------------
 
@@ -157,14 +171,19 @@ class Taker:
             model=case.model,
         )
         self._check(taken)
+        # Without an id from its tool, only what was said in it tells two cases of one problem apart.
         what = taken.trace or [structs.astuple(step) for step in taken.steps]
         name = taken_id(domain, id, [scope, taken.tool, what])
-        label = self._label(name, case, taken.tool)
+        label: Feedback | None = None
+        if case.label is not None:
+            label = Feedback(episode=name, by=taken.tool or ASSUMED_BY, **case.label.said)
+            need_room(self.log.room, label=label)
         if self.log.room is not None:
             size = len(taken.to_json()) + len(reflection_of(self.policy, taken).to_json())
             if size > self.log.room:
                 said = f"comes to {size:,} bytes; this log takes {self.log.room:,}"
                 raise BadLine(1, "messages", said, "input.size")
+        # Twice in one file is once.
         self.scopes[scope].setdefault(name, (taken, label))
 
     def _check(self, taken: TraceTaken) -> None:
@@ -176,26 +195,18 @@ class Taker:
             first = error.errors(include_url=False)[0]
             what = first["msg"].removeprefix("Value error, ")
             raise BadLine(1, str(first["loc"][0]), what, "input.field") from error
+        # Cases and episodes of one problem are counted together,
+        # so they must have been asked the same.
         key = (taken.domain, taken.problem_id)
-        before = self.texts.setdefault(key, self._known_text(*key) or taken.problem)
+        match first_run(self.log, *key):
+            case TraceTaken(problem=text) | ProblemAdmitted(problem=Problem(problem=text)):
+                known = text
+            case _:
+                known = taken.problem
+        before = self.texts.setdefault(key, known or taken.problem)
         if before != taken.problem:
             what = f"{taken.problem_id!r} is already taken by another problem text"
             raise BadLine(1, "problem_id", what, "input.duplicate")
-
-    def _known_text(self, domain: str, problem_id: str) -> str | None:
-        match first_run(self.log, domain, problem_id):
-            case TraceTaken(problem=text) | ProblemAdmitted(problem=Problem(problem=text)):
-                return text
-            case _:
-                return None
-
-    def _label(self, name: str, case: Case, tool: str | None) -> Feedback | None:
-        """What was said of the answer, as feedback. Raises ``BadLine``."""
-        if case.label is None:
-            return None
-        feedback = Feedback(episode=name, by=tool or ASSUMED_BY, **case.label.said)
-        need_room(self.log.room, label=feedback)
-        return feedback
 
     # -- records -----------------------------------------------------------------------------------
 
@@ -208,7 +219,22 @@ class Taker:
         if len(known) == len(found):
             return
         series, members = self._members(scope, known)
-        yield f"n/{scope}/{series}", "series", self._opened(scope, series, len(members))
+        policy = self.policy.under(self.settings)
+        opened = SeriesOpened(
+            scope=scope,
+            series=series,
+            size=len(members),
+            window=policy.window(self.settings, None),
+            # What is produced after it waits until all of it is learned from.
+            timing="barrier",
+            policy=policy.name,
+            policy_version=policy.version,
+            profile=self.plan.profile,
+            settings=self.learning,
+            seed=0,
+            walk=1,
+        )
+        yield f"n/{scope}/{series}", "series", opened
         for position, name in enumerate(members):
             if name in known:
                 continue
@@ -228,7 +254,13 @@ class Taker:
         A command that died may have said a part of one: it goes on under the same name.
         """
         found = self.scopes[scope]
-        begun = {name: self._series_of(name) for name in found if name in known}
+        begun: dict[str, str] = {}
+        for name in found:
+            if name in known:
+                reflected = self.log.find(name, "reflected")
+                begun[name] = (isinstance(reflected, Reflected) and reflected.series) or ""
+        # A series is named by its members. Only the one of the
+        # dead command makes the same name of these.
         for series in sorted({*begun.values()}):
             members = [name for name in found if begun.get(name, series) == series]
             if _named(scope, members) == series:
@@ -236,52 +268,12 @@ class Taker:
         members = [name for name in found if name not in known]
         return _named(scope, members), members
 
-    def _series_of(self, name: str) -> str:
-        reflected = self.log.find(name, "reflected")
-        return (isinstance(reflected, Reflected) and reflected.series) or ""
-
-    def _opened(self, scope: str, series: str, size: int) -> SeriesOpened:
-        policy = self.policy.under(self.settings)
-        return SeriesOpened(
-            scope=scope,
-            series=series,
-            size=size,
-            window=policy.window(self.settings, None),
-            timing="barrier",
-            policy=policy.name,
-            policy_version=policy.version,
-            profile=self.plan.profile,
-            settings=self.learning,
-            seed=0,
-            walk=1,
-        )
-
-    def _verdicts(self) -> Iterator[Feedback]:
-        for scope in self.scopes.values():
-            yield from (label for _, label in scope.values() if label is not None)
-
-    def _letter(self, refused: Refused) -> tuple[str, str, dict[str, Any], bytes]:
-        line, error = refused
-        headers = {
-            "__metalogue.errors.topic": TOPIC,
-            "__metalogue.errors.source": self.plan.source,
-            "__metalogue.errors.offset": line.number,
-            "__metalogue.errors.exception": error.code,
-            "__metalogue.errors.message": str(error),
-            PLAN: self.plan.as_header(),
-        }
-        return "dead-letters", letter_key(self.plan.source, refused), headers, line.raw
-
 
 def letter_key(source: str, refused: Refused) -> str:
     """Names a refusal among the dead letters. One line may hold several traces."""
     line, error = refused
+    # By the error as well, since the line alone would name only the first of its refusals.
     return f"{TOPIC}:{source}:{line.number}:{digest([line.raw.hex(), str(error)])}"
-
-
-def _message(feedback: Feedback) -> tuple[str, str, dict[str, Any], bytes]:
-    value = feedback.model_dump(mode="json", exclude_none=True)
-    return "feedback", digest(value), {}, canonical(value)
 
 
 def _named(scope: str, members: Sequence[str]) -> str:
