@@ -35,6 +35,7 @@ def document(text: str) -> Any:
     """What a file holds, in plain values. Raises ``Flaw`` where it is no YAML, too much, or has a key twice."""
     import yaml
 
+    # Twice through the text: the tree knows lines and both of two keys, the values do not.
     try:
         key, said = key_twice(root(text)), plain(text)
     except Flaw:
@@ -76,6 +77,8 @@ def root(text: str) -> yaml.Node | None:
 
 def bounded(text: str) -> str:
     """The text of a file of settings. Raises ``TooMuch``, or what YAML's reader raises where it is none."""
+    # Counted from events, which come one by one and take no room. Once it is built, a
+    # tree of aliases of aliases has filled the memory already.
     import yaml
 
     if len(text) > FILE_CHARS:
@@ -87,6 +90,8 @@ def bounded(text: str) -> str:
             total += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             anchor, before = opened.pop()
+            # What an alias of it stands for later; what aliases
+            # within it stand for is part of that.
             sizes[anchor or ""] = total - before
         elif isinstance(event, yaml.ScalarEvent):
             sizes[event.anchor or ""] = 1
@@ -105,6 +110,8 @@ def key_twice(root: yaml.Node | None) -> yaml.ScalarNode | None:
     """The first key that stands there a second time, wherever in a document; what is aliased is seen once."""
     import yaml
 
+    # Without recursion, and each node once: aliases can make a
+    # tree of a few nodes look like millions.
     waiting, seen = [root], set[int]()
     while waiting:
         node = waiting.pop()
@@ -114,21 +121,12 @@ def key_twice(root: yaml.Node | None) -> yaml.ScalarNode | None:
         if isinstance(node, yaml.SequenceNode):
             waiting += reversed(node.value)
         elif isinstance(node, yaml.MappingNode):
-            found = _second(node.value)
-            if found is not None:
-                return found
+            known = set[str]()
+            for key, _ in node.value:
+                if not isinstance(key, yaml.ScalarNode):
+                    continue
+                if key.value in known:
+                    return key
+                known.add(key.value)
             waiting += [value for _, value in reversed(node.value)]
-    return None
-
-
-def _second(pairs: list[tuple[Any, Any]]) -> yaml.ScalarNode | None:
-    import yaml
-
-    known = set[str]()
-    for key, _ in pairs:
-        if not isinstance(key, yaml.ScalarNode):
-            continue
-        if key.value in known:
-            return key
-        known.add(key.value)
     return None

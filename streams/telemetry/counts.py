@@ -1,4 +1,7 @@
-"""Counts of a log, made through SQL from where the last count ended. All its metrics come from them."""
+"""Counts of a log, made through SQL from where the last count ended. All its metrics come from them.
+
+Also how far each stage of the topology is behind what it reads. A stage that nobody runs has no lag.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from streams.runtime.embedded.queries import counts, figures, messages
+from streams.runtime.embedded.snapshots import folded_upto
 from streams.telemetry.figures import SPAN, Reader, Spent
-from streams.telemetry.lags import lags
 from streams.telemetry.metrics import SECONDS, Sample, histogram, plain
 
 MODELS_SHOWN: Final = 20
@@ -32,19 +35,20 @@ class Counts(Reader):
         more = super().read()
         for topic, new in counts.records_by_topic(self.log, before, self.offset).items():
             self.topics[topic] = self.topics.get(topic, 0) + new.size
-        for each in figures.latencies(self.log, before, self.offset, SECONDS):
-            self._latency(*each)
+        for model, bucket, count, seconds in figures.latencies(
+            self.log, before, self.offset, SECONDS
+        ):
+            # A model's name comes from its endpoint. Each label is a
+            # series that Prometheus keeps for good.
+            if model not in self.latencies and len(self.latencies) >= MODELS_SHOWN:
+                model = "other"
+            buckets = self.latencies.setdefault(model, {})
+            buckets[bucket] = buckets.get(bucket, 0) + count
+            self.seconds[model] = self.seconds.get(model, 0.0) + seconds
         for status, answers, last in figures.answers(self.log, self.answered, SPAN):
             self.answers[status] = self.answers.get(status, 0) + answers
             self.answered = max(self.answered, last)
         return more
-
-    def _latency(self, model: str, bucket: int, count: int, seconds: float) -> None:
-        if model not in self.latencies and len(self.latencies) >= MODELS_SHOWN:
-            model = "other"
-        counts = self.latencies.setdefault(model, {})
-        counts[bucket] = counts.get(bucket, 0) + count
-        self.seconds[model] = self.seconds.get(model, 0.0) + seconds
 
     def samples(self) -> Iterator[Sample]:
         """Every metric of the log, as far as it was read."""
@@ -73,21 +77,33 @@ class Counts(Reader):
         yield from labelled("metalogue_records_total", "topic", self.topics)
         yield from labelled("metalogue_answers_total", "status", self.answers)
         yield from labelled("metalogue_stage_lag", "stage", self.lags())
-        yield from self._spent()
+        columns = {"episodes": found.solving, "learning": found.learning, "probes": found.probing}
+        for name, of in SPENT.items():
+            values = {column: of(spent) for column, spent in columns.items()}
+            yield from labelled(name, "column", values)
         for model, buckets in self.latencies.items():
             name, labels = "metalogue_completion_seconds", (("model", model),)
             yield from histogram(name, buckets, self.seconds[model], labels)
 
     def lags(self) -> dict[str, int]:
-        """How far each stage is behind."""
-        return lags(self.log, self.figures, sum(self.answers.values()))
-
-    def _spent(self) -> Iterator[Sample]:
-        found = self.figures
-        columns = {"episodes": found.solving, "learning": found.learning, "probes": found.probing}
-        for name, of in SPENT.items():
-            values = {column: of(spent) for column, spent in columns.items()}
-            yield from labelled(name, "column", values)
+        """What waits before each stage: problems, episodes, closings, reflections, records, answers."""
+        found, log = self.figures, self.log
+        # On Kafka the problems lie with the brokers. Of a log that
+        # no intake has read, all of them wait.
+        unread = (counts.unread_on_kafka(log), counts.unread(log, "problems", "intake"))
+        intake = next((lag for lag in unread if lag is not None), found.problems - found.admitted)
+        # Those that are parked or taken out wait for a person or for nobody, and not for a worker.
+        left = found.held.keys() | found.taken_out
+        folded = folded_upto(log.path)
+        lags = {
+            "intake": intake,
+            "driver": max(found.admitted - found.closed - len(left), 0),
+            "relay": max(found.closed - sum(self.answers.values()), 0),
+            "learner": len(found.open),
+            "consume": counts.unread(log, "answers", "group/*"),
+            "projector": None if folded is None else max(log.end() - folded, 0),
+        }
+        return {stage: lag for stage, lag in lags.items() if lag is not None}
 
 
 SPENT: Mapping[str, Callable[[Spent], float]] = {

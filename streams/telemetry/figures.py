@@ -14,7 +14,6 @@ from schemas.events.learning import Graded
 from schemas.identity import is_taken, learning_parts
 from state.folds.grades import GradesFold
 from streams.runtime.embedded.queries import figures as queries
-from streams.runtime.embedded.queries.figures import Calls
 from streams.runtime.embedded.reading import ReadOnlyLog
 
 SPAN = 20_000
@@ -139,7 +138,12 @@ class Figures:
             case "episode.closed" if topic == "events" and episode.startswith("p/"):
                 self._closed(episode, orjson.loads(body))
             case "episode.parked" | "episode.adopted":
-                self._decided(kind, episode, body)
+                self.held[episode] += 1 if kind == "episode.parked" else -1
+                # Below zero falls an episode that a person cancelled without its ever having been parked.
+                if self.held[episode] <= 0:
+                    del self.held[episode]
+                if kind == "episode.adopted" and orjson.loads(body).get("void"):
+                    self.taken_out.add(episode)
             case "batch.closed":
                 self._batch(orjson.loads(body))
             case "graded":
@@ -148,14 +152,6 @@ class Figures:
                 self._learned(kind, episode, body)
             case _:
                 pass
-
-    def _decided(self, kind: str, episode: str, body: str) -> None:
-        """An episode was parked, or a person decided about it. One that had never been parked was cancelled."""
-        self.held[episode] += 1 if kind == "episode.parked" else -1
-        if self.held[episode] <= 0:
-            del self.held[episode]
-        if kind == "episode.adopted" and orjson.loads(body).get("void"):
-            self.taken_out.add(episode)
 
     @property
     def parked(self) -> int:
@@ -167,6 +163,7 @@ class Figures:
         usage = body["usage"]
         prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
         calls = int(usage["calls"])
+        # Known as a whole or not at all: half of it would pass for the sum.
         if prompt is None or completion is None:
             self.open[episode] = Spent(calls)
         else:
@@ -176,6 +173,8 @@ class Figures:
         self.latest = Answered(episode, body.get("answer"), body["status"], calls)
 
     def _batch(self, body: dict[str, Any]) -> None:
+        # A batch that is closed again brings no new members: what
+        # they spent was counted the first time.
         if body.get("revision") is not None:
             return
         of = dict(zip(body["members"], body["outcomes"], strict=True))
@@ -195,6 +194,7 @@ class Figures:
         assert isinstance(event, Graded)
         self.grades.feed(episode, event)
         batch = self.member_of.get(episode)
+        # The outcome that counted until now is taken back, and the one that holds now is counted.
         if batch is not None:
             batch.count(before, -1)
             batch.count(self.grades.outcome(episode))
@@ -230,8 +230,15 @@ class Reader:
         """Take in what is new, up to a span of records. Returns whether there is more."""
         end = self.log.end()
         upto = min(end, self.offset + SPAN)
-        for calls in queries.calls(self.log, self.offset, upto):
-            self._calls(calls)
+        for found in queries.calls(self.log, self.offset, upto):
+            tokens = int(found.prompt_tokens + found.completion_tokens)
+            spent = Spent(found.calls, tokens, found.counted, found.cost, found.priced)
+            if found.topic == "learning":
+                self.figures.learning += spent
+            elif found.sort == "q/":
+                self.figures.probing += spent
+            else:
+                self.figures.solving += spent
         for fact in queries.facts(self.log, self.offset, upto):
             self.figures.feed(*fact)
         self.offset = upto
@@ -246,16 +253,6 @@ class Reader:
         while self.read():
             pass
         return self.figures
-
-    def _calls(self, found: Calls) -> None:
-        tokens = int(found.prompt_tokens + found.completion_tokens)
-        spent = Spent(found.calls, tokens, found.counted, found.cost, found.priced)
-        if found.topic == "learning":
-            self.figures.learning += spent
-        elif found.sort == "q/":
-            self.figures.probing += spent
-        else:
-            self.figures.solving += spent
 
     def close(self) -> None:
         """Let go of the file."""

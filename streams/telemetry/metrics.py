@@ -145,6 +145,7 @@ _ENDINGS = ("_bucket", "_sum", "_count")
 def metric_of(name: str) -> str:
     """The metric that a sample belongs to. Raises ``KeyError`` for one that is not defined."""
     for ending in _ENDINGS:
+        # A counter's name may end like a part of a histogram.
         stem = name.removesuffix(ending)
         if stem != name and stem in METRICS and METRICS[stem].kind == "histogram":
             return stem
@@ -167,21 +168,19 @@ def exposed(samples: Iterable[Sample]) -> str:
     for name, found in grouped.items():
         metric = METRICS[name]
         lines += [f"# HELP {name} {metric.about}", f"# TYPE {name} {metric.kind}"]
-        lines += [f"{each.name}{_labels(each.labels)} {_number(each.value)}" for each in found]
+        for each in found:
+            labels = ",".join(f'{label}="{_escaped(said)}"' for label, said in each.labels)
+            # Counts are whole, and the sums of floats among them print
+            # without a point as long as they are, too.
+            whole = each.value == int(each.value)
+            value = str(int(each.value)) if whole else repr(float(each.value))
+            lines.append(f"{each.name}{{{labels}}} {value}" if labels else f"{each.name} {value}")
     return "\n".join(lines) + "\n"
 
 
-def _labels(labels: Labels) -> str:
-    said = ",".join(f'{name}="{_escaped(value)}"' for name, value in labels)
-    return f"{{{said}}}" if said else ""
-
-
 def _escaped(value: str) -> str:
+    # The backslash first, or those that the other two bring would be doubled.
     return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if value == int(value) else repr(float(value))
 
 
 def observed(name: str, seconds: Iterable[float]) -> list[Sample]:
@@ -194,6 +193,8 @@ def histogram(name: str, counts: Mapping[int, int], total: float, labels: Labels
     """A histogram's samples from how many fell into each bucket, by its index."""
     found: list[Sample] = []
     so_far = 0
+    # Prometheus wants each bucket to hold all that is below
+    # its bound, with those of the smaller ones.
     for index, bound in enumerate((*map(str, SECONDS), "+Inf")):
         so_far += counts.get(index, 0)
         found.append(Sample(f"{name}_bucket", so_far, (*labels, ("le", bound))))

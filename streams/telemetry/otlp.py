@@ -51,6 +51,7 @@ class Sender:
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
+        # Its own warnings tell of each attempt; ``follow`` says once what matters.
         logging.getLogger(OTLPSpanExporter.__module__).setLevel(logging.ERROR)
         self.url = endpoint_of(url)
         self.exporter = OTLPSpanExporter(endpoint=self.url, timeout=TIMEOUT_S, session=_straight())
@@ -59,29 +60,29 @@ class Sender:
 
     def send(self, found: Sequence[Span]) -> bool:
         """Whether the endpoint took them."""
-        from opentelemetry.sdk.trace.export import SpanExportResult
-
-        made = [self._made(span) for span in found]
-        return self.exporter.export(made) is SpanExportResult.SUCCESS
-
-    def _made(self, span: Span) -> Any:
         from opentelemetry.sdk.trace import Event, ReadableSpan
+        from opentelemetry.sdk.trace.export import SpanExportResult
         from opentelemetry.trace import SpanKind, Status, StatusCode
 
-        failed = Status(StatusCode.ERROR, span.error)
-        return ReadableSpan(
-            name=span.name,
-            context=_context(span.trace, span.id),
-            parent=None if span.parent is None else _context(span.trace, span.parent),
-            resource=self.resource,
-            attributes=dict(span.attributes),
-            events=[Event(n.name, dict(n.attributes), n.at_ms * 1_000_000) for n in span.noted],
-            kind=SpanKind.CLIENT if span.remote else SpanKind.INTERNAL,
-            status=failed if span.error is not None else Status(StatusCode.UNSET),
-            start_time=span.start_ms * 1_000_000,
-            end_time=span.end_ms * 1_000_000,
-            instrumentation_scope=self.scope,
-        )
+        made = [
+            ReadableSpan(
+                name=span.name,
+                context=_context(span.trace, span.id),
+                parent=None if span.parent is None else _context(span.trace, span.parent),
+                resource=self.resource,
+                attributes=dict(span.attributes),
+                events=[Event(n.name, dict(n.attributes), n.at_ms * 1_000_000) for n in span.noted],
+                kind=SpanKind.CLIENT if span.remote else SpanKind.INTERNAL,
+                status=Status(StatusCode.UNSET)
+                if span.error is None
+                else Status(StatusCode.ERROR, span.error),
+                start_time=span.start_ms * 1_000_000,
+                end_time=span.end_ms * 1_000_000,
+                instrumentation_scope=self.scope,
+            )
+            for span in found
+        ]
+        return self.exporter.export(made) is SpanExportResult.SUCCESS
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -122,7 +123,10 @@ class Export:
         from streams.runtime.embedded.snapshots import log_id
 
         self.log, self.send, self.url, self.texts = log, send, url, texts
-        self.log.sync_less()  # a position that is lost is sent again
+        # Spans after a position that a crash takes are sent again, and are the same spans.
+        self.log.sync_less()
+        # By the host alone: what stands before an ``@`` is a
+        # password, and positions lie in the log.
         self.consumer = f"otlp/{urlsplit(url).netloc.rpartition('@')[2]}"
         self.name = log_id(log) if log.end() else ""
 
@@ -138,28 +142,31 @@ class Export:
         made = [span for record in found for span in self._spans(record)]
         if made and not self.send(made):
             return False
+        # Behind the sending, never before: rather twice than not at all.
         self.log.commit_position(self.consumer, "events", found[-1].offset)
         return True
 
     def _spans(self, record: Record) -> Iterator[Span]:
         if is_taken(record.episode):
-            return  # no work of ours, whose tool has sent its spans
+            # It is no work of ours, and its tool has sent its spans.
+            return
         if record.event.kind == "graded":
             yield spans.graded(self.name, record)
             return
+        # Only closed episodes are sent, each whole, since spans cannot be changed later.
         records = list(self.log.records(episode=record.episode))
         texts = spans.NO_TEXTS if self.texts is None else self.texts.of(records)
-        yield from spans.spans(self.name, records, self._backbones(records), texts)
-
-    def _backbones(self, records: Sequence[Record]) -> str:
-        """Which model answers which role; of a learning episode, as its first member says."""
-        for record in records:
-            event = record.event
+        # Which model answers which role says an opening. A learning episode has none, but was run by the worker that
+        # opened its members.
+        backbones = ""
+        for each in records:
+            event = each.event
             if isinstance(event, BatchClosed) and event.members:
                 event = self.log.find(event.members[0], "opened") or event
             if isinstance(event, EpisodeOpened):
-                return event.backbones
-        return ""
+                backbones = event.backbones
+                break
+        yield from spans.spans(self.name, records, backbones, texts)
 
     def follow(self, stopped: threading.Event) -> None:
         """Send whatever comes until told to stop; then what there is, if the endpoint takes it."""

@@ -26,6 +26,7 @@ class Told:
 
 async def serve(told: Told, host: str, port: int) -> Any:
     """Start the pages; what is returned has a ``cleanup``. Raises ``OSError`` if the port is taken."""
+    # Not at the top: a worker without pages does without aiohttp.
     web: Any = import_module("aiohttp.web")
 
     async def livez(_: Any) -> Any:

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from schemas.events.base import Event
 from schemas.events.episode import Completed, Embedded, EpisodeClosed, EpisodeOpened, Recalled
 from schemas.events.graph import ToolCalled
 from schemas.events.learning import BatchClosed, Graded
@@ -87,6 +86,7 @@ def spans(
     """
     by_address = {record.address: record for record in records}
     closed = by_address["closed"]
+    # A learning episode has no opening: the closing of its batch stands for it.
     first = by_address.get("opened") or by_address.get("batch") or closed
     root = _root(log, first, closed, backbones, texts.get("closed", {}))
     yield root
@@ -112,21 +112,26 @@ def spans(
 
 def _root(log: str, first: Record, closed: Record, backbones: str, texts: Attributes) -> Span:
     """The span of the episode itself."""
-    event, agent = closed.event, _agent(first.event)
+    event, begun = closed.event, first.event
     assert isinstance(event, EpisodeClosed)
+    agent, purpose = "unknown", None
+    if isinstance(begun, EpisodeOpened):
+        agent, purpose = begun.policy, begun.purpose
+    elif isinstance(begun, BatchClosed):
+        agent, purpose = begun.policy, "learning"
     failed = event.status == "failed"
     said = {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.provider.name": provider(backbones, "*"),
         "gen_ai.agent.name": agent,
-        "gen_ai.agent.version": getattr(first.event, "policy_version", None),
+        "gen_ai.agent.version": getattr(begun, "policy_version", None),
         "gen_ai.conversation.id": closed.episode,
         "gen_ai.usage.input_tokens": event.usage.prompt_tokens,
         "gen_ai.usage.output_tokens": event.usage.completion_tokens,
         "metalogue.status": event.status,
         "metalogue.ended_by": event.ended_by,
         "metalogue.calls": event.usage.calls,
-        "metalogue.purpose": _purpose(first.event),
+        "metalogue.purpose": purpose,
         "error.type": "error" if failed else None,
     }
     return Span(
@@ -134,7 +139,9 @@ def _root(log: str, first: Record, closed: Record, backbones: str, texts: Attrib
         span_of(log, closed.episode, "closed"),
         f"invoke_agent {agent}",
         first.at_ms,
-        max(first.at_ms, closed.at_ms),  # the clock may have been set back meanwhile
+        # The clock may have been set back meanwhile, and no viewer
+        # shows a span that ends before it starts.
+        max(first.at_ms, closed.at_ms),
         attributes={**_given(said), **texts},
         error=event.ended_by if failed else None,
     )
@@ -174,25 +181,18 @@ def provider(backbones: str, role: str) -> str:
     return found.get(role) or found.get("*") or "_OTHER"
 
 
-def _agent(event: Event) -> str:
-    return event.policy if isinstance(event, EpisodeOpened | BatchClosed) else "unknown"
-
-
-def _purpose(event: Event) -> str | None:
-    if isinstance(event, BatchClosed):
-        return "learning"
-    return event.purpose if isinstance(event, EpisodeOpened) else None
-
-
 def _child(record: Record, backbones: str) -> tuple[str, int, Attributes, str | None] | None:
     """Name, start, attributes and error of what one record asked of the world."""
     match record.event:
         case Completed() as event:
+            # The record is made when the reply is here. When the call
+            # went out is reckoned back from that.
             start = record.at_ms - round(1000 * (event.seconds or 0.0))
             error = event.finish if event.finish in ERRORS else None
             return f"chat {event.model}", start, _chat(event, backbones), error
         case Embedded() as event:
-            said = _operation("embeddings", event.embedder)
+            model = event.embedder
+            said = {"gen_ai.operation.name": "embeddings", "gen_ai.request.model": model}
             return f"embeddings {event.embedder}", record.at_ms, said, None
         case Recalled() as event:
             said = {"gen_ai.operation.name": "retrieval", "gen_ai.data_source.id": "memory"}
@@ -206,14 +206,12 @@ def _child(record: Record, backbones: str) -> tuple[str, int, Attributes, str | 
             return None
 
 
-def _operation(name: str, model: str) -> dict[str, Attribute]:
-    return {"gen_ai.operation.name": name, "gen_ai.request.model": model}
-
-
 def _chat(event: Completed, backbones: str) -> Attributes:
+    # A fingerprint begins with the sort of question and the role that it is put to.
     role = event.asked.split(" ")[1]
     said: dict[str, Attribute | None] = {
-        **_operation("chat", event.model),
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.model": event.model,
         "gen_ai.provider.name": provider(backbones, role),
         "gen_ai.response.model": event.model,
         "gen_ai.response.finish_reasons": (event.finish,),

@@ -71,11 +71,17 @@ class Texts:
 
     def _prompts(self, records: Mapping[str, Record]) -> dict[str, Attributes]:
         """The prompts of an episode by address; none where they cannot be derived here."""
-        self._follow()
+        # Memory first: prompts hold what was learned before the episode was opened.
+        end = self.log.end()
+        for record in self.log.records("learning", after=self.read, upto=end):
+            self.learner.feed(record.episode, record.address, record.event)
+        self.read = end
         events = {address: record.event for address, record in records.items()}
         admitted, opened = events.get("admitted"), events.get("opened")
         if not isinstance(admitted, ProblemAdmitted) or not isinstance(opened, EpisodeOpened):
             return {}
+        # The record of a member is a part of its set's, and that of a side
+        # begins in its parent's: neither can be run by itself.
         if opened.within is not None or opened.parent is not None:
             return {}
         questions = Questions()
@@ -86,19 +92,15 @@ class Texts:
             work = prepare(episode, admitted, events, policy, memories, "")
             steps = questions.watch(policy.solve(work.task, work.settings))
             replayed(drive(steps, work.run(None, None), Ledger.of(opened.limits, opened.prices)))
-        except Exception:  # whatever ends it, a policy's own defect too: up to there they are known
+        except Exception:
+            # Whatever ends it, a policy's own defect too: up to there its questions
+            # are known, and spans are no place to report it.
             pass
         return {
             at: _messages(each.messages())
             for at, each in questions.found.items()
             if isinstance(each, Complete)
         }
-
-    def _follow(self) -> None:
-        end = self.log.end()
-        for record in self.log.records("learning", after=self.read, upto=end):
-            self.learner.feed(record.episode, record.address, record.event)
-        self.read = end
 
 
 def _messages(said: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -107,12 +109,15 @@ def _messages(said: Sequence[tuple[str, str]]) -> dict[str, str]:
     rest = [
         {"role": speaker, "parts": [_part(text)]} for speaker, text in said if speaker != "system"
     ]
-    found = {"gen_ai.input.messages": _json(rest)}
-    return found | ({"gen_ai.system_instructions": _json(system)} if system else {})
+    found = {"gen_ai.input.messages": json.dumps(rest, ensure_ascii=False)}
+    if system:
+        found["gen_ai.system_instructions"] = json.dumps(system, ensure_ascii=False)
+    return found
 
 
 def _replied(text: str, finish: str) -> str:
-    return _json([{"role": "assistant", "parts": [_part(text)], "finish_reason": finish}])
+    said = [{"role": "assistant", "parts": [_part(text)], "finish_reason": finish}]
+    return json.dumps(said, ensure_ascii=False)
 
 
 def _part(text: str) -> dict[str, str]:
@@ -121,7 +126,3 @@ def _part(text: str) -> dict[str, str]:
 
 def _cut(text: str) -> str:
     return text if len(text) <= TEXT_CHARS else f"{text[:TEXT_CHARS]}…"
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)

@@ -13,8 +13,6 @@ from streams.telemetry.metrics import Sample, exposed, plain
 from streams.telemetry.pages import Told
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from streams.runtime.embedded.worker import Worker
 
 
@@ -35,37 +33,16 @@ def under_way(worker: Worker) -> list[Sample]:
     )
 
 
-class Counting:
-    """Counts a log on a thread of its own, so that the event loop never waits for it."""
-
-    def __init__(self, path: Path) -> None:
-        self.thread = ThreadPoolExecutor(1, "metrics")
-        self.path = path
-        self.counts: Counts | None = None
-
-    async def samples(self) -> list[Sample]:
-        """Every metric of the log up to its present end."""
-        return await asyncio.get_running_loop().run_in_executor(self.thread, self._counted)
-
-    def _counted(self) -> list[Sample]:
-        if self.counts is None:
-            self.counts = Counts(self.path)
-        self.counts.read_all()
-        return list(self.counts.samples())
-
-    def close(self) -> None:
-        """Let go of the log."""
-        if self.counts is not None:
-            self.thread.submit(self.counts.close)
-        self.thread.shutdown()
-
-
 class Pages:
     """The web pages of a worker on an embedded log."""
 
+    # The log is counted on one thread of its own: the event loop, on which all calls wait, never
+    # waits for it, and a connection to SQLite is used by the thread that made it.
+
     def __init__(self, worker: Worker) -> None:
-        self.worker = worker
-        self.counting, self.probe = Counting(worker.log.path), Probe(worker.log.path)
+        self.worker, self.probe = worker, Probe(worker.log.path)
+        self.thread = ThreadPoolExecutor(1, "metrics")
+        self.counts: Counts | None = None
 
     @property
     def told(self) -> Told:
@@ -78,8 +55,20 @@ class Pages:
         return await asyncio.to_thread(self.probe.trouble)
 
     async def _metrics(self) -> str:
-        return exposed([*await self.counting.samples(), *under_way(self.worker)])
+        loop = asyncio.get_running_loop()
+        return exposed(
+            [*await loop.run_in_executor(self.thread, self._counted), *under_way(self.worker)]
+        )
+
+    def _counted(self) -> list[Sample]:
+        """Every metric of the log up to its present end."""
+        if self.counts is None:
+            self.counts = Counts(self.worker.log.path)
+        self.counts.read_all()
+        return list(self.counts.samples())
 
     def close(self) -> None:
         """Let go of the log."""
-        self.counting.close()
+        if self.counts is not None:
+            self.thread.submit(self.counts.close)
+        self.thread.shutdown()

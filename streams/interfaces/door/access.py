@@ -65,6 +65,7 @@ class Guest:
 
     def keyed_id(self, key: str) -> str:
         """The id of what came under an idempotency key."""
+        # Digested, as a key may be of any length and hold what no id may.
         named = sha256(f"{self.name}\n{key}".encode("utf-8", "surrogatepass")).hexdigest()
         return self.own_id(f"key-{named}")
 
@@ -96,7 +97,9 @@ class Access:
         kind, _, token = (authorization or "").partition(" ")
         given = sha256(token.strip().encode()).hexdigest()
         found: str | None = None
-        for name, holder in self.holders.items():  # all of them: time tells nothing of whose it is
+        # All of them are compared, and each in constant time: how
+        # long it took tells nothing of whose it is.
+        for name, holder in self.holders.items():
             if hmac.compare_digest(holder.sha256, given):
                 found = name
         if kind.lower() != "bearer" or found is None:
@@ -137,6 +140,7 @@ def access_of(path: str | None) -> Access:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
         raise Error(first["msg"], code="serve.tokens", where=path, field=place) from error
+    # An empty list would let anybody in, which nobody means who writes such a file.
     if not holders:
         raise Error("nobody is named", code="serve.tokens", where=path, field="holders")
     return Access(holders)

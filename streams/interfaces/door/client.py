@@ -44,15 +44,7 @@ AWAY = frozenset({"log.unreachable", "log.busy"})
 MOST_PENDING = 1024
 """Problems that a client waits for at once, unless it says another number; who submits more waits."""
 
-
 _log = logging.getLogger(__name__)
-
-
-def reaching(url: str, work: Callable[[], T]) -> T:
-    """Do some work with a log. Raises a ``CliError`` where brokers are away or refuse."""
-    if not is_kafka(url):
-        return work()
-    return reached(place_of(url), work)
 
 
 class Handle:
@@ -75,6 +67,8 @@ class Handle:
 
         Raises an ``Error`` where the episode was refused, parked, or cancelled.
         """
+        # Shielded, since others may await the same future: one
+        # who gives up must not cancel it for all.
         return await asyncio.shield(self._future)
 
     async def events(self, after: int = 0) -> AsyncIterator[Record]:
@@ -83,6 +77,7 @@ class Handle:
         From its first on, or from behind the ``offset`` of one that was seen: who was cut off goes on there.
         """
         while True:
+            # Asked before the records are read: what was written in between would else be left out.
             is_over = self._future.done()
             for record in await self.client.records(self.episode, after):
                 after = record.offset
@@ -192,7 +187,8 @@ class Client:
     ) -> None:
         assert self._pump is not None
         assert self._thread is not None
-        while not self._pump.done():  # on Python 3.11 a wait that is just over loses a cancellation
+        # Again and again: on Python 3.11 a wait that is just over loses a cancellation.
+        while not self._pump.done():
             self._pump.cancel()
             await asyncio.wait([self._pump], timeout=LOOK_S)
         await asyncio.gather(self._pump, return_exceptions=True)
@@ -211,8 +207,10 @@ class Client:
         if self._thread is None:
             raise Error("use it in `async with`", code="client.closed")
         with in_our_words():
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._thread, partial(reaching, self.log, work))
+            if is_kafka(self.log):
+                # What brokers raise says nothing to people: ``reached`` tells which of them is away, or refuses.
+                work = partial(reached, place_of(self.log), work)
+            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     # -- asking ------------------------------------------------------------------------------------
 
@@ -248,7 +246,7 @@ class Client:
         """
         wanted = self.way.but(way)
         asked = Asked.of(problem, id, answer, wanted.typed())
-        marks_of(headers)
+        marks_of(headers)  # raises here, before anything is put
         assert self._room is not None
         assert self._changed is not None
         async with self._room:
@@ -257,7 +255,7 @@ class Client:
             lambda: self._box.post(asked, wanted, new=new, headers=headers)
         )
         handle = self._handle(posted)
-        self._changed.set()
+        self._changed.set()  # nobody looks at the log while nothing is awaited
         self.posted()
         return handle
 
@@ -327,9 +325,7 @@ class Client:
     async def find(self, episode: str) -> Handle:
         """A handle to an episode that is on the log already. Raises an ``Error`` where there is none."""
         found = await self._in_thread(lambda: self._box.find(episode))
-        if found is None:
-            raise Error("no such episode", code="episode.unknown", where=episode)
-        return self._handle(found)
+        return self._handle(_there(found, episode))
 
     async def memory_of(self, episode: str) -> str | None:
         """The name of the memory that an episode's problem was put under; none where there is no such episode."""
@@ -345,17 +341,11 @@ class Client:
 
         Raises an ``Error`` where there is none that a worker has admitted.
         """
-        found = await self._in_thread(lambda: self._box.explained(episode))
-        if found is None:
-            raise Error("no such episode", code="episode.unknown", where=episode)
-        return found
+        return _there(await self._in_thread(lambda: self._box.explained(episode)), episode)
 
     async def page(self, episode: str) -> str:
         """The same as a page of text. Raises an ``Error`` where there is none that a worker has admitted."""
-        found = await self._in_thread(lambda: self._box.page(episode))
-        if found is None:
-            raise Error("no such episode", code="episode.unknown", where=episode)
-        return found
+        return _there(await self._in_thread(lambda: self._box.page(episode)), episode)
 
     async def lessons(
         self, query: str, *, memory: str | None = None, top: int = 5
@@ -491,6 +481,13 @@ def marks_of(headers: Mapping[str, str]) -> Marks:
     except TooMuch as error:
         raise Error(str(error), code="input.headers", field="headers") from error
     return frozenset(headers.items())
+
+
+def _there(found: T | None, episode: str) -> T:
+    """What was found. Raises an ``Error`` where that is nothing."""
+    if found is None:
+        raise Error("no such episode", code="episode.unknown", where=episode)
+    return found
 
 
 def _heard(future: asyncio.Future[Answer]) -> None:

@@ -122,6 +122,8 @@ class Engine(Client):
             await super().__aenter__()
             self._work = asyncio.create_task(self._worker.run())
             self._work.add_done_callback(self._ended)
+            # Only now that nothing can go wrong any more: until here,
+            # whatever was opened is closed again.
             self._holding = holding.pop_all()
         return self
 
@@ -134,6 +136,7 @@ class Engine(Client):
         assert self._worker is not None
         assert self._work is not None
         assert self._world is not None
+        # The worker first: what it still records may be an answer that somebody waits for.
         self._worker.drain()
         await asyncio.wait([self._work])
         await super().__aexit__(kind, error, trace)
@@ -159,6 +162,7 @@ class Engine(Client):
         self._worker.schedule.take_out(episode)
 
     def _moved(self, progress: Progress) -> None:
+        # It need not wait for its next look: an answer of this worker is heard at once.
         self.look()
 
     def _ended(self, work: asyncio.Task[Outcome]) -> None:
@@ -170,5 +174,6 @@ class Engine(Client):
             self._over = as_error(as_cli(error))
         else:
             self._over = Error(f"the worker ended: {error}", code="engine.ended", where=self.log)
+        # Kept as well: a problem that is submitted from now on would wait for ever.
         self.give_up(self._over)
         self.look()  # which makes room for who waits to submit

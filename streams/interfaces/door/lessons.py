@@ -17,7 +17,7 @@ from schemas.memory import Memory, MemoryItem
 from schemas.vectors import unpack
 from streams.answering.embedders.choosing import Embedders
 from streams.answering.embedders.hashed import HashedEmbedder
-from streams.interfaces.cli.show.library import Library, ScopeHistory
+from streams.interfaces.cli.show.library import Library
 from streams.research.analysis.effects import Probed
 
 
@@ -60,28 +60,25 @@ class FoundLesson:
 def lessons_of(library: Library, memory: str) -> Iterator[Lesson]:
     """All lessons in force that episodes under this name of a memory are given, of every domain and policy."""
     for shelf in sorted(library.shelves.values(), key=lambda shelf: shelf.scope):
-        if shelf.scope.rsplit("/", 2)[1] == memory:
-            yield from _in_force(library, shelf)
-
-
-def _in_force(library: Library, shelf: ScopeHistory) -> Iterator[Lesson]:
-    latest = shelf.memory.latest
-    for item in latest.items:
-        if item.kind != "lesson":
+        # A scope ends in the memory's name and a digest, whatever stands in the domain's name.
+        if shelf.scope.rsplit("/", 2)[1] != memory:
             continue
-        uses = shelf.uses_of(item)
-        outcomes = library.outcomes(uses)
-        right, wrong = (outcomes.get(name, 0) for name in ("right", "wrong"))
-        yield Lesson(
-            item=item,
-            scope=shelf.scope,
-            embedder=latest.embedder if item.vector else None,
-            used=len(uses),
-            right=right,
-            wrong=wrong,
-            effect=effect_of(latest, item),
-            probed=library.effects(shelf, item),
-        )
+        latest = shelf.memory.latest
+        for item in latest.items:
+            if item.kind != "lesson":
+                continue
+            uses = shelf.uses_of(item)
+            outcomes = library.outcomes(uses)
+            yield Lesson(
+                item=item,
+                scope=shelf.scope,
+                embedder=latest.embedder if item.vector else None,
+                used=len(uses),
+                right=outcomes.get("right", 0),
+                wrong=outcomes.get("wrong", 0),
+                effect=effect_of(latest, item),
+                probed=library.effects(shelf, item),
+            )
 
 
 def effect_of(memory: Memory, item: MemoryItem) -> Effect:
@@ -109,6 +106,7 @@ async def nearest(query: str, lessons: Sequence[Lesson], top: int) -> list[Found
         own = lesson.item.vector if embedder.name == lesson.embedder else None
         if own is None:
             embedder = by_letters
+        # The question is embedded once by each, since an endpoint may charge for it.
         if embedder.name not in asked:
             (asked[embedder.name],) = await embedder.embed([query])
         said = unpack(own) if own else (await embedder.embed([lesson.item.text]))[0]
@@ -120,6 +118,7 @@ async def nearest(query: str, lessons: Sequence[Lesson], top: int) -> list[Found
             )
         )
     await at_hand.close()
+    # First by embedder and only then by likeness: numbers of two embedders are in no common order.
     found.sort(
         key=lambda each: (
             each.by == by_letters.name and each.lesson.embedder != by_letters.name,

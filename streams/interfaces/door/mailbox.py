@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from handlers.policies.base import Policy
 from handlers.reviewing import Thresholds
 from schemas.answer import Answer
 from schemas.carried import as_text, of_text
@@ -89,6 +88,7 @@ class Mailbox:
         """What was learned, read when it is first asked for."""
         self.awaited: frozenset[Awaited] = frozenset()
         """Whose news was looked for last."""
+        # From the log's end: it may hold a million answers for which nobody here ever waited.
         self.answered = messages.last(log, "answers")
         self.letters = messages.last(log, "dead-letters")
         self.recorded = log.end()
@@ -104,9 +104,29 @@ class Mailbox:
     ) -> Found:
         """Put a problem on the log, unless it is there. Raises an ``Error`` that names what is wrong with it."""
         policy, (id, memory) = way.found(), way.own(asked.id)
-        producer = Producer(
-            self.log, replace(self._plan(way, policy), headers=headers), self.others
+        plan = Plan(
+            source="client",
+            find=find,
+            policy=policy.name,
+            domain=way.domain,
+            profile=way.profile,
+            values=dict(way.settings),
+            limits=way.limits(),
+            seed=way.seed,
+            memory=way.memory,
+            tenant=way.tenant,
+            priority=way.priority,
+            # Problems of clients come one by one for as long as they like: they form a stream.
+            finite=False,
+            tools=tools_wanted() is not None,
+            statements=load().statements,
+            answer_type=way.typed(),
+            headers=headers,
+            prompts=given(None),
         )
+        # Dry, so that nothing is on the log when it is refused: a
+        # caller is told, and needs no dead letter.
+        producer = Producer(self.log, plan, self.others)
         line = SourceLine(1, line_of(asked.id, asked.problem, asked.answer))
         done = producer.run([line], dry=True)
         for refusal in done.refused:
@@ -119,38 +139,22 @@ class Mailbox:
         if done.produced:
             self.log.publish(producer.messages)
             return Found(episode, id, memory, headers)
-        if asked.answer is not None:  # a known problem may be given its reference later
+        # A known problem may be given its reference later.
+        if asked.answer is not None:
             self.log.publish([each for each in producer.messages if each[0] == "feedback"])
         found = self.find(episode)
         return Found(episode, id, memory, headers) if found is None else found
-
-    def _plan(self, way: Way, policy: Policy[Any]) -> Plan:
-        return Plan(
-            source="client",
-            find=find,
-            policy=policy.name,
-            domain=way.domain,
-            profile=way.profile,
-            values=dict(way.settings),
-            limits=way.limits(),
-            seed=way.seed,
-            memory=way.memory,
-            tenant=way.tenant,
-            priority=way.priority,
-            finite=False,
-            tools=tools_wanted() is not None,
-            statements=load().statements,
-            answer_type=way.typed(),
-            prompts=given(None),
-        )
 
     def judge(self, said: Feedback) -> None:
         """Put feedback on the log; the same twice is one. Of an episode that waits for it, it is the answer.
 
         Raises an ``Error`` where the answer is of a subject who was erased.
         """
+        # On Kafka this fetches what others sent meanwhile; the question may have been put just now.
         self.log.data_version()
         waiting = None if said.episode is None else waiting_of(self.log, said.episode)
+        # What a person says of an episode that waits for him is
+        # his answer, and must fit what was asked.
         if waiting is not None:
             reference = None if said.reference is None else str(said.reference)
             word = {"verdict": said.verdict, "score": said.score, "passed": said.passed}
@@ -232,21 +236,15 @@ class Mailbox:
         """Return what came since the last look, and for those who wait since then everything that came for them."""
         found, wanted = News(), frozenset(waiting)
         fresh, self.awaited = wanted - self.awaited, wanted
-        # A log on Kafka counts what it brought in itself; another process may have brought it into the same file.
+        # A log on Kafka counts what it brought in itself; another
+        # process may have brought it into the same file.
         version = self.log.data_version(), SqliteLog.data_version(self.log)
         if version == self.version and not fresh:
             return found
+        # Those who wait since just now may wait for what was passed over before: each is looked up
+        # once by itself. From then on the records since the last look are enough for all of them.
         for each in fresh:
-            if isinstance(each, str):
-                self._so_far(each, found)
-            else:
-                self._borne_so_far(each, found)
-        self._since(wanted, found)
-        self.version = version
-        return found
-
-    def _since(self, wanted: frozenset[Awaited], found: News) -> None:
-        """Return the records since the last look."""
+            self._before(each, found)
         marked = [each for each in wanted if not isinstance(each, str)]
         episodes = [each for each in wanted if isinstance(each, str)]
         for at, episode, answer, headers in answers_after(self.log, self.answered):
@@ -262,31 +260,32 @@ class Mailbox:
                 found.parked[episode] = reason
         for at, refused, letter in refused_after(self.log, self.letters, episodes):
             self.letters = at
-            theirs: list[Awaited] = [*met(letter, marked)]
-            if refused is not None:
-                theirs.append(refused)
-            found.refused |= dict.fromkeys(theirs, why(letter))
+            own = () if refused is None else (refused,)
+            found.refused |= dict.fromkeys((*met(letter, marked), *own), why(letter))
+        self.version = version
+        return found
 
-    def _so_far(self, episode: str, found: News) -> None:
-        """Return the records of an episode from before anybody looked for its news."""
-        answer, parked = answer_of(self.log, episode), self._parked(episode)
+    def _before(self, awaited: Awaited, found: News) -> None:
+        """Take in what came for an answer before anybody looked for its news."""
+        if not isinstance(awaited, str):
+            borne = messages.bearing(self.log, "answers", awaited)
+            answer = None if borne is None else as_answer(borne.value)
+            letter = messages.bearing(self.log, "dead-letters", awaited) if answer is None else None
+            if answer is not None:
+                found.answers[awaited] = answer
+            elif letter is not None:
+                found.refused[awaited] = why(letter.headers)
+            return
+        answer, parked = answer_of(self.log, awaited), self._parked(awaited)
         if answer is not None:
-            found.answers[episode] = answer
+            found.answers[awaited] = answer
         elif parked is not None:
-            found.parked[episode] = parked
-        elif taken_out(self.log, episode) is not None:
-            found.cancelled.add(episode)
-        elif self.log.find(episode, "admitted") is None:
-            for _, refused, letter in refused_after(self.log, 0, [episode]):
+            found.parked[awaited] = parked
+        elif taken_out(self.log, awaited) is not None:
+            found.cancelled.add(awaited)
+        elif self.log.find(awaited, "admitted") is None:
+            # A worker admits or refuses, so this reading of all
+            # refusals is spared whoever was admitted.
+            for _, refused, letter in refused_after(self.log, 0, [awaited]):
                 if refused is not None:
                     found.refused[refused] = why(letter)
-
-    def _borne_so_far(self, marks: Marks, found: News) -> None:
-        """The answer with such headers that came before anybody looked for it, or the refusal."""
-        borne = messages.bearing(self.log, "answers", marks)
-        answer = None if borne is None else as_answer(borne.value)
-        letter = messages.bearing(self.log, "dead-letters", marks) if answer is None else None
-        if answer is not None:
-            found.answers[marks] = answer
-        elif letter is not None:
-            found.refused[marks] = why(letter.headers)

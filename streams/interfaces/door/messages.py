@@ -23,6 +23,8 @@ WORD = "__metalogue.errors.message"
 
 def as_answer(value: bytes) -> Answer | None:
     """An answer as it lies on its topic; none where another build wrote what is not one here."""
+    # Whoever reads a topic must get past every message on it, or
+    # one of them would stop all that come later.
     try:
         return decode(value, type=Answer)
     except ValidationError:
@@ -65,6 +67,7 @@ def refused_after(
     log: SqliteLog, offset: int, waiting: Iterable[str]
 ) -> Iterator[tuple[int, str | None, Mapping[str, Any]]]:
     """Problems that a worker refused: their offsets, which of those that wait it was, and their headers."""
+    # The key of a dead letter ends in a digest of what was refused, and that is all it says of it.
     by_digest = {digest(episode): episode for episode in waiting}
     for at, key, headers, _ in log.messages("dead-letters", offset):
         yield at, by_digest.get(key.rpartition("/")[2]), headers

@@ -27,23 +27,27 @@ class Origins:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
-            refusal = self._refusal(scope["method"], headers)
-            if refusal is not None:
-                await refusal(scope, receive, send)
+            if not self._lets_in(headers):
+                await _refused(403, "this origin is not let in")(scope, receive, send)
+                return
+            kind = headers.get(b"content-type", "").partition(";")[0].strip().lower()
+            length, chunked = headers.get(b"content-length", "0"), b"transfer-encoding" in headers
+            has_body = length != "0" or chunked
+            # Forms of other pages cannot be of this type, unless the browser has asked us first.
+            if scope["method"] == "POST" and has_body and kind != "application/json":
+                await _refused(415, "a body is application/json here")(scope, receive, send)
                 return
         await self.app(scope, receive, send)
 
-    def _refusal(self, method: str, headers: dict[bytes, str]) -> JSONResponse | None:
+    def _lets_in(self, headers: dict[bytes, str]) -> bool:
+        # Programs send no origin; browsers send one with whatever could change something.
         origin = headers.get(b"origin")
-        if origin is not None and origin not in self.listed:
-            host = urlsplit(origin).netloc
-            if not host or host != headers.get(b"host") or not self.hosts.answered(host):
-                return _refused(403, "this origin is not let in")
-        kind = headers.get(b"content-type", "").partition(";")[0].strip().lower()
-        has_body = headers.get(b"content-length", "0") != "0" or b"transfer-encoding" in headers
-        if method == "POST" and has_body and kind != "application/json":
-            return _refused(415, "a body is application/json here")
-        return None
+        if origin is None or origin in self.listed:
+            return True
+        # Our own is where the request went, provided that this host is
+        # ours: both could be a name that was rebound.
+        host = urlsplit(origin).netloc
+        return bool(host) and host == headers.get(b"host") and self.hosts.answered(host)
 
 
 def _refused(status: int, why: str) -> JSONResponse:

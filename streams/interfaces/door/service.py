@@ -46,6 +46,7 @@ class Service:
 
     async def own(self, episode: str, guest: Guest) -> Handle:
         """A handle to a guest's own episode. Raises an ``Error``; of another's it says what it says of none."""
+        # The same error for another's episode as for none at all: names of episodes can be guessed.
         if await self.client.memory_of(episode) != guest.name:
             raise Error("no such episode", code="episode.unknown", where=episode[:ID_CHARS])
         return await self.client.find(episode)
@@ -62,9 +63,11 @@ class Service:
             )
             if most is not None
         }
+        # Put off at once. The client itself would wait for room, and hold a connection for as long.
         if self.client.pending >= self.client.max_pending:
             why = f"{self.client.pending} answers are awaited: come again later"
             raise Refused(429, "rate_limit_exceeded", why, {"retry-after": str(AGAIN_S)})
+        # Last, and over whatever was asked for: a holder's memory is what its episodes are told by.
         if guest.is_named:
             known["memory"] = known["tenant"] = guest.name
         asked = way.pop("priority", None) or 0
@@ -76,6 +79,8 @@ class Service:
 
         ``again`` says how to ask for it later.
         """
+        # Only the wait ends. The problem is on the log, and its
+        # answer will be there for whoever asks again.
         try:
             async with asyncio.timeout(seconds):
                 return await answer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +27,6 @@ from streams.producing.typed import BadType, with_known_type
 from streams.runtime.embedded.solving import solve_on
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     from handlers.policies.base import Policy
     from schemas.answer_type import AnswerType
 
@@ -128,7 +126,11 @@ async def asolve(
     found = way.found()
     typed = way.typed()
     put = _problem(Asked.of(problem, answer_type=typed), typed, way, found)
-    with in_our_words(), _place(log) as url:
+    with in_our_words(), ExitStack() as place:
+        url = log
+        if url is None:
+            folder = place.enter_context(tempfile.TemporaryDirectory(prefix="metalogue-"))
+            url = f"sqlite:{Path(folder) / 'log.db'}"
         world = world_of(models_of(backbone, roles, prices), patient=False)
         try:
             if cost_limit is not None:
@@ -178,13 +180,3 @@ def _problem(asked: Asked, typed: AnswerType | None, way: Way, policy: Policy[An
         field = str(first["loc"][0]) if first["loc"] else "problem"
         detail = first["msg"].removeprefix("Value error, ")
         raise Error(detail, code="input.field", field=field) from error
-
-
-@contextmanager
-def _place(log: str | None) -> Generator[str]:
-    """Where the episode is recorded: on the log, or in a file that is gone afterwards."""
-    if log is not None:
-        yield log
-        return
-    with tempfile.TemporaryDirectory(prefix="metalogue-") as folder:
-        yield f"sqlite:{Path(folder) / 'log.db'}"

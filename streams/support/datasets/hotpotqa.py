@@ -25,7 +25,11 @@ SPLITS: Mapping[str, range] = {
 def read(path: Path) -> Iterator[Record]:
     """Every question, with its paragraphs if it has any."""
     for number, (place, item) in enumerate(json_lines(path), 1):
-        problem = _paragraphs(place, item) + text_of(place, item, "question")
+        # Each paragraph as ``Title: sentences`` with an empty line behind it: the question comes
+        # last, where models look for it. A closed-book item has none.
+        paragraphs = _pairs(place, item) if "context" in item else []
+        before = "".join(f"{title}: {text}\n\n" for title, text in paragraphs)
+        problem = before + text_of(place, item, "question")
         label = text_of(place, item, "answer")
         kind, level = item.get("type"), item.get("level")
         yield record("hotpotqa", _id(item, path, number), problem, label, type=kind, level=level)
@@ -63,6 +67,7 @@ def supporting(path: Path) -> Iterator[tuple[str, frozenset[str]]]:
 
 def evaluable(closed_book: Path, graph: Path) -> Iterator[Record]:
     """The closed-book questions that no graph was built on: those of the distractor file stay out."""
+    # By text, as the two files number their items each in its own way.
     known = {text_of(place, item, "question") for place, item in json_lines(graph)}
     return (each for each in read(closed_book) if each["problem"] not in known)
 
@@ -71,13 +76,6 @@ def _id(item: Mapping[str, Any], path: Path, number: int) -> str:
     if isinstance(item.get("dev_index"), int):
         return f"dev-{item['dev_index']}"
     return str(item.get("id") or f"{path.stem}-{number}")
-
-
-def _paragraphs(place: str, item: Mapping[str, Any]) -> str:
-    """Each paragraph as ``Title: sentences``, with an empty line behind it."""
-    if "context" not in item:
-        return ""
-    return "".join(f"{title}: {text}\n\n" for title, text in _pairs(place, item))
 
 
 def _pairs(place: str, item: Mapping[str, Any]) -> list[tuple[str, str]]:

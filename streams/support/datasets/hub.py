@@ -36,23 +36,21 @@ def fetch(spelling: str, folder: Path) -> Path:
         raise NoHub(f"{spelling!r} is not hub:OWNER/NAME[#CONFIG][/SPLIT]")
     path = folder / (re.sub(r"[^\w.-]+", "-", spelling.removeprefix("hub:")) + ".jsonl")
     if not path.is_file():
-        rows = _rows(found["name"], found["config"], found["split"] or "test")
+        name, config, split = found["name"], found["config"], found["split"] or "test"
+        try:
+            library: Any = import_module("datasets")
+        except ImportError as error:
+            why = f"a hub needs the extra: {install('datasets')} ({error})"
+            raise NoHub(f"{name}: {why}") from error
+        # The library raises whatever its transport does.
+        try:
+            rows: Iterable[Mapping[str, Any]] = library.load_dataset(name, config, split=split)
+        except Exception as error:
+            raise NoHub(f"{name}: {type(error).__name__}: {error}") from error
         folder.mkdir(parents=True, exist_ok=True)
+        # Under its name only once it is whole: half a data set would be taken for one from then on.
         part = path.with_suffix(".part")
         lines = (json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
         part.write_text("".join(lines), encoding="utf-8")
         part.rename(path)
     return path
-
-
-def _rows(name: str, config: str | None, split: str) -> Iterable[Mapping[str, Any]]:
-    try:
-        library: Any = import_module("datasets")
-    except ImportError as error:
-        why = f"a hub needs the extra: {install('datasets')} ({error})"
-        raise NoHub(f"{name}: {why}") from error
-    try:
-        rows: Iterable[Mapping[str, Any]] = library.load_dataset(name, config, split=split)
-    except Exception as error:  # the library raises whatever its transport does
-        raise NoHub(f"{name}: {type(error).__name__}: {error}") from error
-    return rows

@@ -42,6 +42,7 @@ def aime(path: Path) -> Iterator[Record]:
 def scibench(path: Path) -> Iterator[Record]:
     """SciBench (Wang et al. 2024): one book's array; the label is a number with its unit."""
     for number, (place, item) in enumerate(json_array(path), 1):
+        # The label is in this unit, and many of the problems do not say which one they want.
         unit = str(item.get("unit") or "").strip()
         label = f"{text_of(place, item, 'answer_number').strip()} {unit}".strip()
         problem = text_of(place, item, "problem_text")

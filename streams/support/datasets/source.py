@@ -56,13 +56,15 @@ def open_source(source: str, *, path: str | None = None) -> Records:
     The file is looked for at once; a malformed line raises when it is reached.
     """
     name, first, last = parse(source)
-    return Records(_window(_items(name, path), source, first, last))
-
-
-def _items(name: str, path: str | None) -> Iterator[Record | None]:
-    if name == "game24" and path is None:
-        return game24.enumerated()
-    return _READERS[name](_file(name, path))
+    if path is None and name == "game24":
+        items: Iterator[Record | None] = game24.enumerated()
+    elif path is None:
+        raise ValueError(f"{name} needs a path to its file")
+    elif not Path(path).is_file():
+        raise ValueError(f"{name}: no file at {path}")
+    else:
+        items = _READERS[name](Path(path))
+    return Records(_window(items, source, first, last))
 
 
 def parse(source: str) -> tuple[str, int, int | None]:
@@ -81,17 +83,11 @@ def _window(
     items: Iterator[Record | None], source: str, first: int, last: int | None
 ) -> Iterator[Record | None]:
     """The items at the positions asked for; ``ValueError`` when there are not so many."""
+    # Items with pictures count too: a position must mean the
+    # same item as in the papers, and to everybody.
     count = first - 1
     for item in islice(items, first - 1, last):
         count += 1
         yield item
     if last is not None and count < last:
         raise ValueError(f"{source!r}: the set ends before position {last}")
-
-
-def _file(name: str, path: str | None) -> Path:
-    if path is None:
-        raise ValueError(f"{name} needs a path to its file")
-    if not Path(path).is_file():
-        raise ValueError(f"{name}: no file at {path}")
-    return Path(path)

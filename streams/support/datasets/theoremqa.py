@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -38,23 +39,18 @@ def _label(place: str, item: Mapping[str, Any]) -> str:
     expected = _TYPES.get(kind)
     if expected is None:
         raise ValueError(f"{place}: Answer_type: {kind!r} is none of {', '.join(_TYPES)}")
-    if isinstance(answer, str) and expected is not str:
-        answer = _typed(answer.strip(), expected)
+    # The hub serves every answer as a text. One that is none of
+    # its type stays a text, and is refused below.
+    if isinstance(answer, str) and expected is bool:
+        answer = {"true": True, "false": False}.get(answer.strip().casefold(), answer)
+    elif isinstance(answer, str) and expected is not str:
+        with suppress(ValueError, RecursionError):
+            answer = json.loads(answer.strip())
+        if expected is float and isinstance(answer, int) and not isinstance(answer, bool):
+            answer = float(answer)
+    # To Python a truth value is a whole number, and to no mathematician.
     if not isinstance(answer, expected) or (expected is int and isinstance(answer, bool)):
         raise ValueError(f"{place}: Answer: not of its type, {kind}")
     if isinstance(answer, list):
         return "[" + ", ".join(map(repr, cast("list[object]", answer))) + "]"
     return str(answer)
-
-
-def _typed(text: str, expected: type) -> object:
-    """An answer that is served as a text, as its type; the text where it is none of that."""
-    if expected is bool:
-        return {"true": True, "false": False}.get(text.casefold(), text)
-    try:
-        value: object = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-    if expected is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    return value

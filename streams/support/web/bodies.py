@@ -29,18 +29,19 @@ class Bodies:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        body = _Body(receive, send, self.most_bytes, announced=_announced(scope))
-        app = self._refused(scope) or self.app
-        await app(scope, body.receive, body.send)
-
-    def _refused(self, scope: Scope) -> PlainTextResponse | None:
-        """The answer to a body that is announced and not taken."""
-        length = _announced(scope)
+        # Refused by what is announced, where that says enough:
+        # nobody has to send a body for nothing.
+        said = dict(scope["headers"])
+        chunked = b"transfer-encoding" in said
+        length = None if chunked else int(said.get(b"content-length", b"0"))
+        app = self.app
         if length != 0 and scope["method"] != "POST":
-            return PlainTextResponse("a body is taken by POST alone\n", 400)
-        if length is not None and length > self.most_bytes:
-            return PlainTextResponse(_too_much(self.most_bytes) + "\n", 413)
-        return None
+            app = PlainTextResponse("a body is taken by POST alone\n", 400)
+        elif length is not None and length > self.most_bytes:
+            app = PlainTextResponse(_too_much(self.most_bytes) + "\n", 413)
+        # Also around a refusal, whose sender may still be sending.
+        body = _Body(receive, send, self.most_bytes, announced=length)
+        await app(scope, body.receive, body.send)
 
 
 class _Body:
@@ -51,6 +52,8 @@ class _Body:
     ) -> None:
         self._receive, self._send, self.most_bytes = receive, send, most_bytes
         self.whole, self.taken = announced == 0, 0
+        # One deadline for all parts: with one for each, a byte now
+        # and then would hold a connection for ever.
         self.deadline = asyncio.get_running_loop().time() + BODY_S
 
     async def receive(self) -> Message:
@@ -64,6 +67,8 @@ class _Body:
             raise HTTPException(408, "the body of the request did not come in time") from None
         self.taken += len(message.get("body", b""))
         self.whole = not message.get("more_body", False)
+        # Counted as it comes: what was announced may be a lie,
+        # and a body in chunks announces nothing.
         if self.taken > self.most_bytes:
             raise HTTPException(413, _too_much(self.most_bytes))
         return message
@@ -73,21 +78,12 @@ class _Body:
         last = message["type"] == "http.response.body" and not message.get("more_body")
         if last and not self.whole:
             await self._send({**message, "more_body": True})
-            await self._drop()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LINGER_S):
+                    while (await self._receive()).get("more_body"):
+                        pass
             message = {"type": "http.response.body"}
         await self._send(message)
-
-    async def _drop(self) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(LINGER_S):
-                while (await self._receive()).get("more_body"):
-                    pass
-
-
-def _announced(scope: Scope) -> int | None:
-    """How many bytes a request brings; none where it does not say so."""
-    said = dict(scope["headers"])
-    return None if b"transfer-encoding" in said else int(said.get(b"content-length", b"0"))
 
 
 def _too_much(most_bytes: int) -> str:

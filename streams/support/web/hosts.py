@@ -32,7 +32,15 @@ def host_of(said: str) -> str | None:
     found = _HOST.fullmatch(said)
     if found is None or int(found["port"] or 0) > MOST_PORT:
         return None
-    return _name(found["plain"]) if found["bracketed"] is None else _address(found["bracketed"], 6)
+    if found["bracketed"] is not None:
+        return _address(found["bracketed"], 6)
+    name = found["plain"].lower().removesuffix(".")
+    labels = name.split(".")
+    # Browsers read a name whose last label is a number as an IPv4
+    # address, and so must we: ``0x7f.1`` is this machine.
+    if _NUMBER.fullmatch(labels[-1]):
+        return _address(name, 4)
+    return name if all(map(_LABEL.fullmatch, labels)) else None
 
 
 def _address(said: str, version: int) -> str | None:
@@ -44,14 +52,6 @@ def _address(said: str, version: int) -> str | None:
         return None
     within = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return str(within or address)
-
-
-def _name(said: str) -> str | None:
-    name = said.lower().removesuffix(".")
-    labels = name.split(".")
-    if _NUMBER.fullmatch(labels[-1]):  # browsers read such a name as an IPv4 address
-        return _address(name, 4)
-    return name if all(map(_LABEL.fullmatch, labels)) else None
 
 
 def as_address(host: str) -> IPv4Address | IPv6Address | None:
@@ -101,6 +101,8 @@ class Hosts:
             return False
         if host == self.listening or host in self.names:
             return True
+        # Whoever says a name of loopback came from this
+        # machine, or through a tunnel that ends here.
         if is_loopback(host):
             return self.wide or is_loopback(self.listening)
         return self.wide and as_address(host) is not None

@@ -45,10 +45,10 @@ def app_of(
     )
     app.state.door = Door(service)
     app.include_router(router)
-    app.add_exception_handler(Error, _said)
-    app.add_exception_handler(Refused, _said)
-    app.add_exception_handler(RequestValidationError, _malformed)
-    app.add_exception_handler(HTTPException, _http)
+    for kind in (Error, Refused, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, _said)
+    # CORS only where origins are listed: without it no page of
+    # another origin may read a response at all.
     inner: ASGIApp = app
     if origins:
         inner = CORSMiddleware(
@@ -58,24 +58,25 @@ def app_of(
             allow_headers=["authorization", "content-type", "idempotency-key", *CARRIED],
             expose_headers=["metalogue-episode", "retry-after", *CARRIED],
         )
+    # From the outside in: whom the request names, which page sent it, and only then how much it
+    # brings. What is refused by the first is not even read.
     return Guard(Origins(Bodies(inner, MOST_BYTES), hosts, origins), hosts)
 
 
 async def _said(request: Request, error: Exception) -> JSONResponse:
-    if isinstance(error, Refused):
-        return JSONResponse(told(error), error.status, error.headers)
-    assert isinstance(error, Error)
-    return JSONResponse(told(error), status_of(error))
-
-
-async def _malformed(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, RequestValidationError)
-    first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "header"))
-    return JSONResponse(told(Error(first["msg"], code="input.field", field=place)), 400)
-
-
-async def _http(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, HTTPException)
-    said = {"message": error.detail, "type": "invalid_request_error", "param": None, "code": None}
-    return JSONResponse({"error": said}, error.status_code, dict(error.headers or {}))
+    """Every error in the form that OpenAI's clients read, be it ours, FastAPI's or Starlette's."""
+    match error:
+        case Refused():
+            return JSONResponse(told(error), error.status, error.headers)
+        case RequestValidationError():
+            first = error.errors()[0]
+            outer = ("body", "query", "header")
+            place = ".".join(str(part) for part in first["loc"] if part not in outer)
+            return JSONResponse(told(Error(first["msg"], code="input.field", field=place)), 400)
+        case HTTPException():
+            kind = "invalid_request_error"
+            said = {"message": error.detail, "type": kind, "param": None, "code": None}
+            return JSONResponse({"error": said}, error.status_code, dict(error.headers or {}))
+        case _:
+            assert isinstance(error, Error)
+            return JSONResponse(told(error), status_of(error))

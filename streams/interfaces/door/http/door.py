@@ -119,6 +119,8 @@ class Door:
         """A chat completion, as a whole or as a stream. Each is an episode of its own, unless its key is known."""
         id = guest.own_id(f"chat-{uuid4().hex}") if key is None else guest.keyed_id(key)
         text = problem_of(asked.messages)
+        # A stack, since a stream goes on when this function has
+        # returned: it takes the place along and frees it.
         with ExitStack() as place:
             place.enter_context(self.access.place(guest))
             policy = self._policy(asked.model)
@@ -128,6 +130,7 @@ class Door:
                     guest, text, id, policy, new=True, answer_type=typed, headers=carried
                 )
             except Error as error:
+                # The client knows this field by OpenAI's name, and would look in vain for ours.
                 named = error.field.replace("answer_type", "response_format", 1)
                 raise Error(error.detail, code=error.code, field=named) from error
             headers = headers_of(handle)
@@ -140,6 +143,7 @@ class Door:
 
     async def _in_time(self, said: AsyncIterator[bytes], place: ExitStack) -> AsyncIterator[bytes]:
         """A stream that ends when its time is over, with the error as its last event; its place is free then."""
+        # Its status was sent with the first byte. All that can still be told is an event.
         try:
             async with asyncio.timeout(self.offer.patience_s):
                 async for each in said:
@@ -184,6 +188,7 @@ class Door:
         try:
             answer = await self._waited(handle, wait_s)
         except Error as error:
+            # The answer is not there yet, which is no error of a request that asks how far it is.
             if error.code != "patience":
                 raise
             said = {"episode": handle.episode, "status": "open"}
@@ -236,6 +241,7 @@ def carried_of(headers: Mapping[str, str]) -> dict[str, str]:
 
 def headers_of(handle: Handle) -> dict[str, str]:
     """The headers of a response about an episode. One on Kafka may have been given what HTTP cannot say."""
+    # A header with a line break in it would begin another one.
     known = {name.lower(): value for name, value in handle.headers.items()}
     kept = {
         name: known[name]

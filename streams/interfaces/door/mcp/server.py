@@ -68,13 +68,20 @@ def server_of(service: Service) -> Server[Any]:
         if tool is None:
             there = ", ".join(tools)
             raise MCPError(INVALID_PARAMS, f"name: no tool {params.name[:80]!r}; there are {there}")
-        guest = _guest(ctx)
+        # On standard streams there is no request: whoever started
+        # the process owns all that it can reach.
+        guest = Guest(ANYBODY) if ctx.request is None else ctx.request.scope[GUEST]
+        assert isinstance(guest, Guest)
         try:
             with service.access.place(guest):
                 result = await tool(service, guest, params.arguments or {}, _progress(ctx))
         except (Error, Refused) as error:
-            return _failed(str(error) if isinstance(error, Error) else f"{error} [{error.code}]")
+            # A result and no error of the protocol: the model reads it and can act on it.
+            why = str(error) if isinstance(error, Error) else f"{error} [{error.code}]"
+            return CallToolResult(content=[TextContent(type="text", text=why)], is_error=True)
         said = result.model_dump(mode="json")
+        # A page is written to be read, the rest is values; clients that
+        # know no structured content see this alone.
         text = said["page"] if "page" in said else result.model_dump_json(indent=2)
         return CallToolResult(
             content=[TextContent(type="text", text=text)], structured_content=said
@@ -91,6 +98,8 @@ def server_of(service: Service) -> Server[Any]:
 
 
 def _listed(tool: Tool[Any]) -> ListedTool:
+    # Idempotent, all of them: problems are named by their texts.
+    # Clients may repeat such a call by themselves.
     hints = ToolAnnotations(
         read_only_hint=tool.reads,
         destructive_hint=False,
@@ -105,20 +114,6 @@ def _listed(tool: Tool[Any]) -> ListedTool:
         output_schema=tool.result.model_json_schema(mode="serialization"),
         annotations=hints,
     )
-
-
-def _failed(why: str) -> CallToolResult:
-    """An error that the model reads and can act on."""
-    return CallToolResult(content=[TextContent(type="text", text=why)], is_error=True)
-
-
-def _guest(ctx: Context) -> Guest:
-    """Return the guest who calls: the holder of the request's token, or whoever started a process on its streams."""
-    if ctx.request is None:
-        return Guest(ANYBODY)
-    guest = ctx.request.scope[GUEST]
-    assert isinstance(guest, Guest)
-    return guest
 
 
 def _progress(ctx: Context) -> Any:
@@ -148,7 +143,8 @@ async def speak(service: Service) -> None:
 
 def app_of(service: Service, hosts: Hosts, origins: Sequence[str] = ()) -> ASGIApp:
     """The ASGI application over a client that is open: the same guards as the HTTP door's, in the same order."""
-    # Host and Origin are looked at before the SDK sees a request, by rules that name more than loopback.
+    # Host and Origin are looked at before the SDK sees a
+    # request, by rules that name more than loopback.
     theirs = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     app = server_of(service).streamable_http_app(
         streamable_http_path=PATH,
@@ -157,9 +153,9 @@ def app_of(service: Service, hosts: Hosts, origins: Sequence[str] = ()) -> ASGIA
         transport_security=theirs,
     )
     inner: ASGIApp = _Admission(Bodies(app, MOST_BYTES), service)
-    if (
-        origins
-    ):  # who asks by a browser's `fetch` is asked before, without a token, what may be sent
+    # Outside of the admission: a browser's `fetch` asks
+    # beforehand, without a token, what it may send.
+    if origins:
         inner = CORSMiddleware(
             inner,
             allow_origins=list(origins),
@@ -180,6 +176,7 @@ class _Admission:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        # Before the SDK reads anything of the request, which is some work.
         said = dict(scope["headers"]).get(b"authorization")
         try:
             guest = self.service.access.guest(None if said is None else said.decode("latin-1"))

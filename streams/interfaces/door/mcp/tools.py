@@ -130,6 +130,7 @@ async def solve(
     name = given.policy or service.offer.policies[0]
     policy = service.policy(name, field="policy", lists="the tool's description")
     typed = given.answer_type
+    # Named by its text: assistants repeat calls, and a repeated one must not be paid for.
     id = guest.own_id(text_id(given.problem, typed) if given.id is None else given.id)
     handle = await service.submit(
         guest,
@@ -188,7 +189,7 @@ async def explain(
     service: Service, guest: Guest, given: ExplainArguments, progress: Progress
 ) -> Explained:
     """Tell a guest's own episode as `metalogue show` does."""
-    await service.own(given.episode, guest)
+    await service.own(given.episode, guest)  # raises for another's
     said = await service.client.explain(given.episode)
     return Explained(
         episode=said["episode"],
