@@ -235,11 +235,16 @@ class Mailbox:
     def news(self, waiting: Iterable[Awaited]) -> News:
         """Return what came since the last look, and for those who wait since then everything that came for them."""
         found, wanted = News(), frozenset(waiting)
-        fresh, self.awaited = wanted - self.awaited, wanted
+        fresh = wanted - self.awaited
+        # Nobody counts as looked for until this look is through. One that breaks
+        # off, because the log is busy or a broker away, has lost what it found by
+        # then, and the next one has to look for all of them anew.
+        self.awaited = frozenset()
         # A log on Kafka counts what it brought in itself; another
         # process may have brought it into the same file.
         version = self.log.data_version(), SqliteLog.data_version(self.log)
         if version == self.version and not fresh:
+            self.awaited = wanted
             return found
         # Those who wait since just now may wait for what was passed over before: each is looked up
         # once by itself. From then on the records since the last look are enough for all of them.
@@ -249,9 +254,10 @@ class Mailbox:
         episodes = [each for each in wanted if isinstance(each, str)]
         for at, episode, answer, headers in answers_after(self.log, self.answered):
             self.answered = at
-            for each in (episode, *met(headers, marked)):
-                if each in wanted:
-                    found.answers.setdefault(each, answer)
+            theirs: tuple[Awaited, ...] = (episode, *met(headers, marked))
+            for heard in theirs:
+                if heard in wanted:
+                    found.answers.setdefault(heard, answer)
         for at, episode, reason in stopped_after(self.log, self.recorded):
             self.recorded = at
             if episode in wanted and reason is None:
@@ -262,7 +268,7 @@ class Mailbox:
             self.letters = at
             own = () if refused is None else (refused,)
             found.refused |= dict.fromkeys((*met(letter, marked), *own), why(letter))
-        self.version = version
+        self.version, self.awaited = version, wanted
         return found
 
     def _before(self, awaited: Awaited, found: News) -> None:
@@ -270,11 +276,12 @@ class Mailbox:
         if not isinstance(awaited, str):
             borne = messages.bearing(self.log, "answers", awaited)
             answer = None if borne is None else as_answer(borne.value)
-            letter = messages.bearing(self.log, "dead-letters", awaited) if answer is None else None
             if answer is not None:
                 found.answers[awaited] = answer
-            elif letter is not None:
-                found.refused[awaited] = why(letter.headers)
+                return
+            refusal = messages.bearing(self.log, "dead-letters", awaited)
+            if refusal is not None:
+                found.refused[awaited] = why(refusal.headers)
             return
         answer, parked = answer_of(self.log, awaited), self._parked(awaited)
         if answer is not None:
