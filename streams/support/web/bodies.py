@@ -34,7 +34,7 @@ class Bodies:
         said = dict(scope["headers"])
         chunked = b"transfer-encoding" in said
         length = None if chunked else int(said.get(b"content-length", b"0"))
-        app = self.app
+        app: ASGIApp = self.app
         if length != 0 and scope["method"] != "POST":
             app = PlainTextResponse("a body is taken by POST alone\n", 400)
         elif length is not None and length > self.most_bytes:
