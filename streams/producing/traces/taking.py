@@ -120,13 +120,13 @@ class Taker:
                     value = label.model_dump(mode="json", exclude_none=True)
                     messages.append(("feedback", digest(value), {}, canonical(value)))
         for refused in self.done.refused:
-            line, error = refused
+            line, wrong = refused
             headers = {
                 "__metalogue.errors.topic": TOPIC,
                 "__metalogue.errors.source": self.plan.source,
                 "__metalogue.errors.offset": line.number,
-                "__metalogue.errors.exception": error.code,
-                "__metalogue.errors.message": str(error),
+                "__metalogue.errors.exception": wrong.code,
+                "__metalogue.errors.message": str(wrong),
                 PLAN: self.plan.as_header(),
             }
             key = letter_key(self.plan.source, refused)
