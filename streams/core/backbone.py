@@ -119,8 +119,8 @@ class Stuck(BackboneError):
     """One question gets no answer, whatever its endpoint does for others: it waits for a person."""
 
 
-# ``NotSent`` and ``Unreachable`` differ in what they prove: a
-# call that was not sent cannot have cost anything.
+# ``NotSent`` and ``Unreachable`` differ in what they prove: a call that was not sent cannot
+# have cost anything.
 class NotSent(BackboneError):
     """The worker stops, so a call that waited for its turn or its next attempt was not made."""
 

@@ -70,8 +70,8 @@ def _numbered(journal: Mapping[str, Event]) -> Iterator[tuple[str, Event]]:
 
 def status_of(conclusion: Conclusion) -> Status:
     """``answered``, ``abstained``, ``exhausted`` or ``failed``."""
-    # The limit comes first: a policy that gave its best answer
-    # at the limit is exhausted, not answered.
+    # The limit comes first: a policy that gave its best answer at the limit is
+    # exhausted, not answered.
     if conclusion.limit is not None:
         return "exhausted"
     if conclusion.ended_by.startswith("error"):
@@ -102,8 +102,8 @@ def answer_of(
     judged: Judgements,
 ) -> dict[str, Any]:
     """The answer as a consumer receives it."""
-    # What is rare is left out where there is nothing to say,
-    # since consumers store one of these an episode.
+    # What is rare is left out where there is nothing to say, since consumers store one
+    # of these an episode.
     unread = {"judgements": structs.asdict(judged)} if judged.unread else {}
     typed = admitted.problem.answer_type
     is_json = typed is not None and typed.type == "json"
@@ -195,8 +195,8 @@ def reflection_of(
     )
 
 
-# Their absence must not change a digest: grades of earlier builds
-# stand at addresses that were made without them.
+# Their absence must not change a digest: grades of earlier builds stand at addresses that were
+# made without them.
 UNSAID = ("at", "passed", "review", "of", "mark")
 
 
@@ -263,8 +263,8 @@ def closing(
         summary = summary_of(policy, settings, closed, trace, conclusion)
         reflected = reflection_of(policy, admitted, opened, closed, tally, summary)
         if summary != NOTHING_SAID:
-            # To read it back takes time for a large event. All its
-            # other parts were read back before.
+            # To read it back takes time for a large event. All its other parts
+            # were read back before.
             reflected = as_written(reflected)
     except Exception as error:
         # It is the policy's own defect, and thus the episode's outcome. The worker goes on.

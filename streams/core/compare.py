@@ -42,10 +42,10 @@ def as_recorded(recorded: Event, derived: Event) -> Event:
     later, latest = type(derived).later, type(derived).latest
     if recorded.kind != derived.kind:
         return derived
-    # Older records lack fields that were added since. A derived event must not say
-    # more than its record could, or every older log would diverge. This build always
-    # says the first field of ``later``, so where that one is missing an older build
-    # wrote the record, and the others count for nothing either.
+    # Older records lack fields that were added since. A derived event must not say more than its
+    # record could, or every older log would diverge. This build always says the first field of
+    # ``later``, so where that one is missing an older build wrote the record, and the others count
+    # for nothing either.
     unsaid = [name for name in latest if getattr(recorded, name) is None]
     if later and getattr(recorded, later[0]) is None:
         unsaid += later
@@ -56,8 +56,8 @@ def as_placed(recorded: Event, derived: Event) -> Event:
     """Return a derived event with what no derivation tells: stamps, and a defect's line where it was recorded."""
     if not (isinstance(recorded, EpisodeClosed) and isinstance(derived, EpisodeClosed)):
         return derived
-    # Stamps are times of a clock. They are carried for
-    # people, and nothing may be derived from them.
+    # Stamps are times of a clock. They are carried for people, and nothing may be
+    # derived from them.
     derived = structs.replace(derived, stamps=recorded.stamps)
     if not moved(recorded.ended_by, derived.ended_by):
         return derived

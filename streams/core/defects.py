@@ -20,8 +20,8 @@ def describe(error: Exception) -> str:
     except Exception as within:  # whoever wrote the error's text may have erred as well
         said = f"no text ({type(within).__name__})"
     frames = traceback.extract_tb(error.__traceback__)
-    # Only the file's name: its folder differs between machines,
-    # and these words are compared on replays.
+    # Only the file's name: its folder differs between machines, and these words are
+    # compared on replays.
     where = f" ({frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno})" if frames else ""
     return text(f"{type(error).__name__}: {said}"[:300])[0] + where
 

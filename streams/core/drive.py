@@ -99,8 +99,8 @@ class Run:
     were met again.
     """
 
-    # The journal is changed in place, and only by ``keep``,
-    # so that the sums beside it always fit it.
+    # The journal is changed in place, and only by ``keep``, so that the sums
+    # beside it always fit it.
 
     episode: str
     journal: dict[str, Event]
@@ -180,9 +180,9 @@ async def drive(steps: Steps[R], run: Run, ledger: Ledger, at: str = "") -> R:
     stopped: OutOfLimit | None = None
     turn = 0
     while True:
-        # Everything that the policy does runs inside this one ``send`` or
-        # ``throw``. An exception of its own thus leaves ``drive`` as it is, and can
-        # be told from those of the world, which ``_ask`` raises.
+        # Everything that the policy does runs inside this one ``send`` or ``throw``. An exception
+        # of its own thus leaves ``drive`` as it is, and can be told from those of the world,
+        # which ``_ask`` raises.
         try:
             request = steps.send(reply) if stopped is None else steps.throw(stopped)
         except StopIteration as done:
@@ -196,8 +196,8 @@ async def drive(steps: Steps[R], run: Run, ledger: Ledger, at: str = "") -> R:
             try:
                 reply = await _ask(run, here, request, ledger)
             except OutOfLimit as limit:
-                # The policy may catch it and conclude with what it has;
-                # uncaught it ends lane or episode.
+                # The policy may catch it and conclude with what it has; uncaught it
+                # ends lane or episode.
                 stopped = limit
         elif isinstance(request, All):
             reply = await _fork(run, here, request, ledger)
@@ -216,8 +216,8 @@ def _state(run: Run, here: str, fact: Event) -> None:
     run.visited.add(here)
     run.restated += not isinstance(fact, AnswerEvent)
     fact = as_recorded(recorded, fact)
-    # Nearly all facts are equal as they stand; ``same`` turns both
-    # into plain values, which takes far longer.
+    # Nearly all facts are equal as they stand; ``same`` turns both into plain values,
+    # which takes far longer.
     if recorded != fact and not same(recorded, fact):
         raise Diverged(run.episode, here, *difference(recorded, fact))
 
@@ -243,13 +243,13 @@ async def _ask(run: Run, here: str, question: Ask[Any], ledger: Ledger) -> Any:
         _meet(run, here, question, asked, answer, reserved)
     if isinstance(answer, Completed):
         if ledger.bounded:
-            # A reply can stand where nothing was covered: in a probe's
-            # prefix, made under its parent's limits.
+            # A reply can stand where nothing was covered: in a probe's prefix, made under
+            # its parent's limits.
             covered = UNBOUNDED if isinstance(reserved, str) else reserved
             ledger.settle(covered, answer.tokens, answer.cost, answer.seconds, answer.attempts)
         else:
-            # The time counts without a limit as well: it is the
-            # critical path, which the closing states.
+            # The time counts without a limit as well: it is the critical path, which
+            # the closing states.
             ledger.spent_calls += 1
             ledger.spent_seconds += answer.seconds or 0.0
     elif isinstance(answer, LimitReached):
@@ -259,8 +259,8 @@ async def _ask(run: Run, here: str, question: Ask[Any], ledger: Ledger) -> Any:
     elif isinstance(question, Embed):
         # No record holds these texts, but the episode's reflection names them.
         run.tally.texts[here] = question.texts
-    # From the recorded form, even if the world answered just now:
-    # live and replayed runs must see the same.
+    # From the recorded form, even if the world answered just now: live and replayed runs
+    # must see the same.
     return reply_to(question, answer, here, run.memory)
 
 
@@ -280,13 +280,13 @@ def _meet(
         before, now = recorded.asked.split(" "), asked.split(" ")
         if before[0] != now[0] or len(before) != len(now):
             raise Diverged(run.episode, here, "question", recorded.asked, asked)
-        # Each part has a digest of its own, so that whoever edited
-        # a prompt reads which part he changed.
+        # Each part has a digest of its own, so that whoever edited a prompt reads
+        # which part he changed.
         for (name, _), old, new in zip(question.parts(), before[1:], now[1:], strict=True):
             if old != new:
                 raise Diverged(run.episode, here, name, old, new, question)
-    # Nobody can answer what was never put to him. Sides and
-    # sets keep no such record, only problems do.
+    # Nobody can answer what was never put to him. Sides and sets keep no such
+    # record, only problems do.
     heard = isinstance(recorded, ReviewAnswered) and recorded.result != "nobody"
     if heard and here not in run.put and run.episode.startswith("p/"):
         raise Diverged(run.episode, f"{ASKED}{here}", "review.asked", "nothing", "a question")
@@ -314,8 +314,8 @@ async def _answer(
         answer = LimitReached(asked=asked, which=reserved)
     else:
         if template is not None:
-            # Before the call, which costs money: a template that the
-            # log refuses must end the episode first.
+            # Before the call, which costs money: a template that the log refuses must end
+            # the episode first.
             try:
                 recorder.keep(template.digest, template.text)
             except TooLarge as error:
@@ -323,8 +323,8 @@ async def _answer(
         try:
             answer = await world.answer(run, question, asked, here, reserved)
         except Waiting:
-            # The episode sleeps now, perhaps for days. What it asks
-            # must be on disk for a person to see.
+            # The episode sleeps now, perhaps for days. What it asks must be on disk
+            # for a person to see.
             _put(run, here, posed)
             await recorder.commit()
             raise
@@ -344,8 +344,8 @@ async def _answer(
     try:
         await recorder.commit()
     except Exception as error:
-        # It may be of any kind. Without this note ``conclude``
-        # would take it for a defect of the policy.
+        # It may be of any kind. Without this note ``conclude`` would take it for a
+        # defect of the policy.
         run.unkept = error
         raise
     return answer
@@ -374,8 +374,8 @@ async def _fork(run: Run, here: str, fork: All[Any], ledger: Ledger) -> tuple[An
     lanes = len(fork.branches)
     event = Forked(asked=f"All {lanes}", lanes=lanes, allow=fork.allow, twins=fork.twins or None)
     _state(run, here, event)
-    # Shares are fixed before any lane runs. With one purse for
-    # all, timing would decide who may still ask.
+    # Shares are fixed before any lane runs. With one purse for all, timing would decide
+    # who may still ask.
     ledgers = ledger.split(lanes, fork.allow) if lanes else []
     work = [
         _lane(branch, run, share, f"{here}.{lane}.")
@@ -384,8 +384,8 @@ async def _fork(run: Run, here: str, fork: All[Any], ledger: Ledger) -> tuple[An
     if run.in_turn or run.world is None:
         results = await _in_turn(work)
     else:
-        # A defect in one lane cancels its siblings: the episode
-        # fails anyway, and their calls cost money.
+        # A defect in one lane cancels its siblings: the episode fails anyway, and
+        # their calls cost money.
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(lane) for lane in work]
@@ -394,8 +394,8 @@ async def _fork(run: Run, here: str, fork: All[Any], ledger: Ledger) -> tuple[An
         results = [task.result() for task in tasks]
     left = [result.error for result in results if isinstance(result, Left)]
     if left:
-        # What stops the worker goes before what lets this one
-        # episode wait: a pause can be taken up again.
+        # What stops the worker goes before what lets this one episode wait: a pause can
+        # be taken up again.
         raise min(left, key=lambda error: isinstance(error, Paused))
     ledger.join(ledgers)
     return tuple(results)
@@ -449,7 +449,7 @@ def replayed(coroutine: Any) -> Any:
         coroutine.send(None)
     except StopIteration as done:
         return done.value
-    # Closed first, or Python would warn of a coroutine that
-    # was never awaited in place of this error.
+    # Closed first, or Python would warn of a coroutine that was never awaited in
+    # place of this error.
     coroutine.close()
     raise RuntimeError("a closed world never waits")

@@ -26,14 +26,14 @@ class Grant:
 
     def prices_of(self, limits: Limits) -> dict[str, Price] | None:
         """The prices that a limit of cost is kept by; nothing where cost is not limited."""
-        # They go on the record of the opening: a replay reserves by
-        # the same prices, whatever the list says now.
+        # They go on the record of the opening: a replay reserves by the same prices, whatever
+        # the list says now.
         return None if limits.cost is None else dict(self.prices) or None
 
     def check(self, problem: Problem) -> None:
         """Raises ``SetupBroken`` where cost is limited and nobody knows what a call costs."""
-        # Checked before the first call. A limit that nobody can
-        # keep would be found out by the bill alone.
+        # Checked before the first call. A limit that nobody can keep would be found out
+        # by the bill alone.
         if self.unpriced and self.limits_of(problem).cost is not None:
             detail = f"{problem.id} has a limit of cost, and no price is known"
             raise SetupBroken("price", ", ".join(self.unpriced), detail)

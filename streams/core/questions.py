@@ -12,8 +12,8 @@ from schemas.asking import All, Ask, OutOfLimit, Steps
 class Questions:
     """Notes questions as they pass, and changes nothing; with ``only``, that at one address alone."""
 
-    # Prompts are not on the log. Whoever shows one runs the
-    # policy over its record with this around it.
+    # Prompts are not on the log. Whoever shows one runs the policy over its record
+    # with this around it.
 
     only: str | None = None
     found: dict[str, Ask[Any]] = field(default_factory=dict[str, "Ask[Any]"])
@@ -40,6 +40,6 @@ class Questions:
             try:
                 reply = yield request
             except OutOfLimit as limit:
-                # The driver throws it into us; the policy must get it
-                # at the same place, and may catch it.
+                # The driver throws it into us; the policy must get it at the same
+                # place, and may catch it.
                 stopped = limit

@@ -71,8 +71,8 @@ def recollection(question: Recall, answer: Recalled, memory: Memory) -> Recollec
     for item_id, text, similarity in answer.items:
         item = known.get((item_id, text))
         if item is None:
-            # To leave it out would show the policy another memory
-            # than the one that its record tells of.
+            # To leave it out would show the policy another memory than the one that
+            # its record tells of.
             raise NotInMemory(f"{item_id} is not in version {memory.number} of {memory.scope}")
         items.append(RecalledItem(item.id, item.kind, item.role, item.text, similarity))
     return Recollection(

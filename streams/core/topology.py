@@ -40,8 +40,8 @@ TOPICS = (
 CHECKPOINTS = Topic("checkpoints", "partition", False, "where another worker takes over from")
 """On Kafka alone: compacted, and may be emptied at any time."""
 
-# Data and no code: diagrams, the topics that are made on Kafka
-# and the published AsyncAPI must tell one story.
+# Data and no code: diagrams, the topics that are made on Kafka and the published AsyncAPI
+# must tell one story.
 STAGES = (
     Stage(
         "produce",

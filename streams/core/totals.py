@@ -56,8 +56,8 @@ class EpisodeTotals:
 
     def take(self, address: str, event: Event) -> None:
         """One more record at a numbered address."""
-        # By exact type: this runs for every record of every
-        # episode, and most of them count for nothing.
+        # By exact type: this runs for every record of every episode, and most of them
+        # count for nothing.
         counted = _COUNTED.get(type(event))
         if counted is not None:
             counted(self, address, event)

@@ -24,7 +24,7 @@ def seed_address(journal: Mapping[str, Event], address: str) -> str:
     for lane in range(1, len(parts), 2):
         forked = journal.get(".".join(parts[:lane]))
         if isinstance(forked, Forked) and forked.twins:
-            # Only this fork's lanes share their luck. Forks around it
-            # or within it keep their lanes apart.
+            # Only this fork's lanes share their luck. Forks around it or within it keep
+            # their lanes apart.
             shared[lane] = "0"
     return ".".join(shared)

@@ -111,9 +111,9 @@ class Resolved:
     digest: str
 
 
-# A stream has thousands of problems under the same few settings, and to
-# validate these takes longer than all else that opens an episode. The
-# values come as canonical bytes, since a mapping is no key.
+# A stream has thousands of problems under the same few settings, and to validate these takes
+# longer than all else that opens an episode. The values come as canonical bytes, since a
+# mapping is no key.
 @lru_cache(maxsize=256)
 def _resolved(model: type[PolicySettings], profile: Profile, values: bytes) -> Resolved:
     settings = model.resolve(profile, orjson.loads(values))
@@ -192,9 +192,9 @@ def prepare(
         opened = opening(policy, found.digest, admitted.problem, newest, backbones, grant)
     then, now = opened.policy_version, policy.version
     if (opened.policy, then) != (policy.name, now):
-        # The very same code under other prompts than the problem says: nobody
-        # edits a record of that, so it is reported as a divergence. Another
-        # version of the code is merely not here, and proves nothing.
+        # The very same code under other prompts than the problem says: nobody edits a record of
+        # that, so it is reported as a divergence. Another version of the code is merely not here,
+        # and proves nothing.
         if opened.policy == policy.name and without_prompts(then) == without_prompts(now):
             raise Diverged(episode, "opened", PROMPTS, then, now)
         raise PolicyChanged(f"opened with {opened.policy}@{then}; installed is {policy.reference}")
@@ -256,8 +256,8 @@ def with_chance(work: Work, conclusion: Conclusion) -> Conclusion:
     """The conclusion with its chance of being right, by the labels of the pinned memory version."""
     if conclusion.confidence is None:
         return conclusion
-    # From the pinned version and not from the newest: whoever
-    # derives the closing again later has only that one.
+    # From the pinned version and not from the newest: whoever derives the closing again later
+    # has only that one.
     opened, problem = work.opened, work.admitted.problem
     policy, source = f"{opened.policy}@{opened.policy_version}", conclusion.confidence_source or ""
     key = (problem.domain, policy, opened.settings, opened.backbones, source)

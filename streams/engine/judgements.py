@@ -49,8 +49,8 @@ class Judgements:
 
     def of(self, episode: str, reflected: Reflected) -> list[Feedback]:
         """Return the judgements of an episode's answer, the newest last. Of verdicts that one counts."""
-        # A person may have judged an answer that this episode did
-        # not give: that says nothing of this one.
+        # A person may have judged an answer that this episode did not give: that says
+        # nothing of this one.
         said = [
             *self.about((reflected.domain, reflected.problem_id)),
             *self.about((episode,)),

@@ -95,17 +95,17 @@ class Learner:
         if type(event) not in HEARD:
             return True
         named = scope_of(episode) if type(event) in TAUGHT else getattr(event, "scope", "")
-        # What a learning episode says counts only while its batch is open. A
-        # worker that lost its partition may still write, and nobody who folds the
-        # log later could tell such a record from the others.
+        # What a learning episode says counts only while its batch is open. A worker that lost
+        # its partition may still write, and nobody who folds the log later could tell such a
+        # record from the others.
         if not stands(episode, address, event) or (
             type(event) in LEARNED and not self.memory(named).awaits(episode)
         ):
             self.strays.add(episode, address, event)
             return False
         scope = self.meet(named, event)
-        # Grades are kept for all scopes, lost ones too, and before
-        # the window looks whether it has them all.
+        # Grades are kept for all scopes, lost ones too, and before the window looks
+        # whether it has them all.
         if isinstance(event, Graded):
             self.grades.feed(episode, event)
         if scope is not None:
@@ -120,8 +120,8 @@ class Learner:
         """A record of a scope that learns here."""
         scope.window.feed(episode, event)
         scope.memory.feed(episode, address, event)
-        # As they stand now: records that come while the batch is
-        # learned from must not change what it asks.
+        # As they stand now: records that come while the batch is learned from must not
+        # change what it asks.
         if isinstance(event, BatchClosed) and event.measured is not None:
             scope.texts[episode] = tuple(wanted(scope.memory, event).lacks)
         if scope.window.owed or scope.owes:
@@ -200,8 +200,8 @@ class Learner:
     def batch_closed(self, scope: Scope, due: Due, limits: Limits) -> BatchClosed:
         """The event that closes a batch: everything that learning from it hangs on."""
         if due.again is not None:
-            # Closed again, with all that it was closed with. The policy
-            # alone is today's, for it does the work.
+            # Closed again, with all that it was closed with. The policy alone is today's,
+            # for it does the work.
             policy = scope.policy
             return structs.replace(due.again, policy=policy.name, policy_version=policy.version)
         closed = BatchClosed(
@@ -234,8 +234,8 @@ class Learner:
         batch = Batch(scope.id, closed.batch, members, memory, closed.seed)
         if closed.revision is None:
             return batch
-        # A revision keeps what was learned from the members that
-        # remain, and asks only for what was made of both.
+        # A revision keeps what was learned from the members that remain, and asks only for
+        # what was made of both.
         return replace(
             batch,
             revision=closed.revision,
@@ -261,9 +261,9 @@ class Learner:
 
     def warm(self, scope: Scope, source: Memory) -> list[tuple[str, Event]]:
         """Version 0 of a scope that starts from another's memory: address and event of each record."""
-        # The facts are recorded beside the version, and it is built from
-        # them, as every later version is built from what its learning episode
-        # said: whoever folds the log comes to the same.
+        # The facts are recorded beside the version, and it is built from them, as every
+        # later version is built from what its learning episode said: whoever folds the log
+        # comes to the same.
         facts = [(str(at), fact) for at, fact in enumerate(scope.policy.warm_start(source))]
         learned = Learned()
         for address, fact in facts:

@@ -61,9 +61,9 @@ async def learn(
     except NOT_AN_OUTCOME:
         raise
     except Exception as error:
-        # It is the policy's own defect. The batch still gets its version,
-        # made of what was said so far: a scope whose learner is broken would
-        # else stop all episodes that wait for that version.
+        # It is the policy's own defect. The batch still gets its version, made of what was
+        # said so far: a scope whose learner is broken would else stop all episodes that
+        # wait for that version.
         if run.unkept is not None:
             raise run.unkept from None
         ended_by, status = f"error: {describe(error)}", "failed"

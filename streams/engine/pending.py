@@ -47,9 +47,9 @@ def seat_of(
     try:
         scope = learner.scope(admitted.scope, policy, problem.profile, problem.settings)
     except NoPolicy:
-        # Asked only now: to look into the record takes a query. One that was
-        # begun has its turn, which parks it where a person sees it; one that
-        # was not just waits until the policy is here.
+        # Asked only now: to look into the record takes a query. One that was begun has its
+        # turn, which parks it where a person sees it; one that was not just waits until
+        # the policy is here.
         return replace(seat, begun=is_begun())
     together = scope.policy.together
     if together is None or not in_sets:
@@ -87,8 +87,8 @@ class Sets:
         if not series.done_positions <= position < series.size or position in series.voids:
             return False
         places, number = set_of(series, position, seat.set_size)
-        # Two scopes of one series each have a set of this
-        # number, which only the domain keeps apart.
+        # Two scopes of one series each have a set of this number, which only the
+        # domain keeps apart.
         shared = [s for s in self.learner.scopes.values() if seat.series in s.window.series]
         told = str(number) if len(shared) == 1 else f"{seat.scope.partition('/')[0]}.{number}"
         name = set_id(series.id, told)
@@ -155,7 +155,7 @@ def set_of(series: Series, position: int, size: int) -> tuple[range, int]:
     window = series.positions(position // series.window)
     at = (position - window.start) // size
     first = window.start + at * size
-    # Counted through the series by places alone: which members came,
-    # or when, must not change the name of a set.
+    # Counted through the series by places alone: which members came, or when, must not change
+    # the name of a set.
     number = (position // series.window) * -(-series.window // size) + at + 1
     return range(first, min(first + size, window.stop)), number

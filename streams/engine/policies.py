@@ -120,9 +120,9 @@ class Shelf:
         attribute, at, version = rest.partition("@")
         called = f"{path}{mark}{attribute}"
         if at:
-            # The digest of its source is what counts, since a file may lie
-            # elsewhere on the machine that replays. Of several copies that one is
-            # preferred which is called as the record says.
+            # The digest of its source is what counts, since a file may lie elsewhere on the
+            # machine that replays. Of several copies that one is preferred which is called
+            # as the record says.
             source = version.rpartition("+")[2]
             named = [f for f in self.files if f.attribute == attribute]
             fitting = [f for f in named if self._source(f) == source]
@@ -143,8 +143,8 @@ class Shelf:
 
     def _load(self, file: OwnFile) -> Policy[Any]:
         """The policy in a file: just the bytes that its version names are run, and no compiled copy of them."""
-        # Locked, since threads of a program may look for a policy
-        # at once, and its file is to be run once.
+        # Locked, since threads of a program may look for a policy at once, and its file
+        # is to be run once.
         with self.lock:
             known = self.loaded.get(file.place)
             if known is not None:
@@ -154,11 +154,11 @@ class Shelf:
             if spec is None:
                 raise NoPolicy(f"{path}: not a Python file")
             module = importlib.util.module_from_spec(spec)
-            # Registered before it runs: dataclasses of the file look their
-            # module up while it is still being loaded.
+            # Registered before it runs: dataclasses of the file look their module up while it is
+            # still being loaded.
             sys.modules[spec.name] = module
-            # At the end of the path, so that no file beside the
-            # policy can stand in for a module of ours.
+            # At the end of the path, so that no file beside the policy can stand in
+            # for a module of ours.
             folder = str(path.resolve().parent)
             if folder not in sys.path:
                 sys.path.append(folder)

@@ -38,8 +38,8 @@ class Ready:
         if not self.levels:
             raise IndexError("nobody waits")
         self.turns += 1
-        # By count and not by time: what is next must not depend
-        # on how long the calls before it took.
+        # By count and not by time: what is next must not depend on how long the
+        # calls before it took.
         if self.turns % OLDEST_EVERY:
             level = max(self.levels)
         else:

@@ -61,8 +61,8 @@ def resumed(learner: Learner, state: State) -> bool:
             # All or nothing: from the log the scope is found lost at the record where that shows.
             learner.scopes.clear()
             return False
-        # A snapshot knows no policies, so the size of a window in a
-        # stream is asked of the policy once more.
+        # A snapshot knows no policies, so the size of a window in a stream is asked of
+        # the policy once more.
         window = state.windows.open[name]
         window.stream_window = scope.window.stream_window
         scope.window, scope.warmed = window, head.warmed
@@ -73,8 +73,8 @@ def resumed(learner: Learner, state: State) -> bool:
 
 def is_plain(state: State) -> bool:
     """Whether a state is sure to mean the same to whoever learns as the log that it is of."""
-    # Rather too strict than too lax: to read the log again costs
-    # time, a memory that differs costs every promise.
+    # Rather too strict than too lax: to read the log again costs time, a memory that differs
+    # costs every promise.
     if state.forgotten or any(head.odd for head in state.windows.heads.values()):
         return False
     return not any(

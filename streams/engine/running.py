@@ -104,16 +104,16 @@ async def run_episode(store: EpisodeStore, episode: str) -> None:
     journal = store.journal(episode)
     admitted = journal["admitted"]
     assert isinstance(admitted, ProblemAdmitted)
-    # Before anything is recorded: whoever counts what a worker did
-    # must tell what it began from what it resumed.
+    # Before anything is recorded: whoever counts what a worker did must tell what it began
+    # from what it resumed.
     fresh = "opened" not in journal
     try:
         policy, memories = store.policy(admitted), store.memories(admitted.scope)
         work = prepare(episode, admitted, journal, policy, memories, store.backbones, store.grant)
         run = work.run(store.writer, store.world)
         try:
-            # Nobody waits for this record. It is committed with the
-            # first answer, before which nothing is lost.
+            # Nobody waits for this record. It is committed with the first answer, before
+            # which nothing is lost.
             if fresh:
                 record_opening(store.writer, work, store.purpose)
             conclusion, seconds = await conclude(work, run)
@@ -123,8 +123,8 @@ async def run_episode(store: EpisodeStore, episode: str) -> None:
     except UNABLE as error:
         await store.park(episode, error, journal)
         return
-    # Outside of the ``try``: nothing that goes wrong from here on
-    # may park an episode that has its conclusion.
+    # Outside of the ``try``: nothing that goes wrong from here on may park an episode that
+    # has its conclusion.
     end = closing(
         *(work.policy, work.settings, episode, admitted, work.opened, work.journal),
         *(conclusion, seconds, run.tally, store.room),
@@ -141,8 +141,8 @@ def record_opening(writer: Recorder, work: Work, purpose: str | None = None) -> 
 
 def parking(error: Exception, journal: Mapping[str, Event]) -> tuple[str, EpisodeParked]:
     """The record that leaves an episode to a person, and its address."""
-    # An episode can be adopted and parked again. Each parking has its
-    # address, since the first record of one wins.
+    # An episode can be adopted and parked again. Each parking has its address, since the first
+    # record of one wins.
     number = sum(address.startswith("parked.") for address in journal)
     reason = f"{type(error).__name__}: {error}"[:500]
     parked = EpisodeParked(reason=reason, address=getattr(error, "address", None))

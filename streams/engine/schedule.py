@@ -67,8 +67,8 @@ class Schedule:
                 self.twins.setdefault(episode, {})[seat.partition] = seat
             return
         self.seats[episode] = seat
-        # A seat in a set is none of its own: the set has its turn,
-        # under its own name, once all members are here.
+        # A seat in a set is none of its own: the set has its turn, under its own name, once
+        # all members are here.
         if self.sets.take(episode, seat):
             self._call_sets()
         elif self.may_open(seat):
@@ -99,8 +99,8 @@ class Schedule:
         if isinstance(why, OutOfBudget):
             self.unpay(episode)
             return
-        # He may have answered while the question was on its
-        # way. That woke nobody, for nobody slept.
+        # He may have answered while the question was on its way. That woke
+        # nobody, for nobody slept.
         self.asleep.add(episode)
         if any(said.reply(episode, address) for address in run.waits):
             self.wake(episode)
@@ -218,8 +218,8 @@ class Schedule:
         """The next episode, or set of them, that may open now, if there is a slot."""
         self._call_sets()
         self.pay()
-        # Each that is ready is looked at once, or one that goes back
-        # to the queue would be looked at for ever.
+        # Each that is ready is looked at once, or one that goes back to the queue would be
+        # looked at for ever.
         for _ in range(len(self.ready)):
             if len(self.tasks) >= self.slots:
                 break
@@ -267,8 +267,8 @@ class Schedule:
 
     def cancel(self, partition: int) -> None:
         """Stop everything of a partition: it moved, or another worker claimed it."""
-        # Its calls are let go of: what they bring could not be recorded
-        # here, since another worker has the claim.
+        # Its calls are let go of: what they bring could not be recorded here, since another
+        # worker has the claim.
         for running in list(self.tasks.values()):
             if running.partition == partition:
                 running.task.cancel()

@@ -54,8 +54,8 @@ class Scope:
         again = self.batches.get(owed[0] if owed else self.memory.latest.number)
         if again is None or again.revision is None:
             return None
-        # Somebody may have chosen yet another embedder meanwhile;
-        # then nobody needs these vectors any more.
+        # Somebody may have chosen yet another embedder meanwhile; then nobody needs
+        # these vectors any more.
         return again if again.embedder in (None, self.memory.changing) else None
 
     def settle_owed(self) -> None:
@@ -65,8 +65,8 @@ class Scope:
         """
         window, owed = self.window, self.memory.forgetting.owed
         window.owed = self.owes
-        # One batch at a time, and in order: a revision builds on the
-        # version before it, which may itself be owed.
+        # One batch at a time, and in order: a revision builds on the version before it, which
+        # may itself be owed.
         if not self.owes or window.versioned != window.closed or self.unfinished is not None:
             return
         # What was forgotten goes first. Its texts must not be embedded anew on the way.
@@ -116,8 +116,8 @@ def scope_made(
     policy: Policy[Any], memory: MemoryFold, profile: Profile, values: dict[str, Any]
 ) -> Scope:
     """A scope at its beginning. Raises ``NoPolicy`` where the policy says what no scope can go by."""
-    # Only what tells memories apart. Other settings differ between the problems
-    # of one scope, and none of them may decide for all.
+    # Only what tells memories apart. Other settings differ between the problems of one scope, and
+    # none of them may decide for all.
     apart = policy.settings.learning | {PROMPTS}
     learning = {k: v for k, v in values.items() if k in apart}
     try:
@@ -155,9 +155,9 @@ def constants_of(policy: Policy[Any], settings: PolicySettings) -> dict[str, Any
     said = _said(policy, "rule_constants", lambda: dict(policy.rule_constants(settings)))
     found: dict[str, Any] = {}
     for name, value in said.items():
-        # One by one, so that the error can name the constant; and through a
-        # whole record, since only the codec knows what it can hold. A batch that
-        # cannot be closed would stop the scope for good.
+        # One by one, so that the error can name the constant; and through a whole record,
+        # since only the codec knows what it can hold. A batch that cannot be closed would stop
+        # the scope for good.
         try:
             closed = BatchClosed(
                 scope="",

@@ -118,8 +118,8 @@ def shared(limits: Iterable[Limits]) -> Limits:
 
     Unlimited where one of them is; then each member keeps to its own calls all the same.
     """
-    # The sum is what its members would have had apart, so that
-    # policies can be compared at the same limit.
+    # The sum is what its members would have had apart, so that policies can be compared
+    # at the same limit.
     every = list(limits)
 
     def joined(values: Sequence[Any], join: Any) -> Any:

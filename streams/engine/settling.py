@@ -17,9 +17,9 @@ def owing(scope: Scope, is_taken: Callable[[str, int], bool]) -> list[Statement]
 
     ``is_taken(series, position)`` says whether an episode holds a place and may still fill it.
     """
-    # Asked only when a worker has nothing left to do, since that is the nearest
-    # thing to "never" that can be known without a clock. What it says is
-    # recorded, so whoever reads the log later need not guess again.
+    # Asked only when a worker has nothing left to do, since that is the nearest thing to "never"
+    # that can be known without a clock. What it says is recorded, so whoever reads the log later
+    # need not guess again.
     window, series = scope.window, scope.window.current
     if series is not None:
         never = [p for p in series.missing() if not is_taken(series.id, p)]

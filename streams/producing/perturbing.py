@@ -24,8 +24,8 @@ def perturb(record: ProblemRecord, by: Perturbation, seed: int) -> tuple[Problem
     typed = record.answer_type
     options = listed(record.problem)
     if typed is not None and typed.type == "choice" and (typed.options or options) == options:
-        # Shuffled options are read off the problem as it is put then;
-        # degraded ones are told apart as they were.
+        # Shuffled options are read off the problem as it is put then; degraded ones are told
+        # apart as they were.
         kept = options if by == "S6" and options else None
         named["answer_type"] = typed.model_copy(update={"options": kept})
     if by == "S6":

@@ -25,6 +25,6 @@ class Places:
 
     def void(self, reason: str) -> None:
         """A position that nobody will fill."""
-        # It takes a position all the same, or those behind it
-        # would move up and fall into other windows.
+        # It takes a position all the same, or those behind it would move up and fall
+        # into other windows.
         self.voids[self.next()] = reason

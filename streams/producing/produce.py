@@ -105,8 +105,8 @@ class Plan:
         asked = (source, self.domain, self.policy, self.profile, self.values, self.seed, self.walk)
         typed = None if self.answer_type is None else self.answer_type.text
         said = (self.perturb, self.tenant, self.prompts or None, typed)
-        # What is not set is left out, so that names of series stay as
-        # they were before there was such an option.
+        # What is not set is left out, so that names of series stay as they were before there
+        # was such an option.
         more = (each for each in said if each is not None)
         return digest((*asked, *more))
 
@@ -166,12 +166,12 @@ class Producer:
         """Take every line, then append everything in one commit."""
         self.others.look()
         self.subjects.dry = dry
-        # Read as they are taken, so that refusals stand among the
-        # messages in the order of their lines.
+        # Read as they are taken, so that refusals stand among the messages in the
+        # order of their lines.
         records: Iterable[tuple[SourceLine, ProblemRecord]] = self._read(lines)
         if self.plan.order == "shuffled":
-            # By a hash of each id, so that a line that is added later
-            # leaves the order of the others alone.
+            # By a hash of each id, so that a line that is added later leaves the order
+            # of the others alone.
             seed = self.plan.seed
             records = sorted(records, key=lambda each: hash01("order", seed, each[1].id))
         for line, record in records:
@@ -213,8 +213,8 @@ class Producer:
                 place.void("duplicate")
             return
         self.seen.add(episode)
-        # It counts for its place even if it is on the log already: positions follow
-        # the source, and not what happened to be there before.
+        # It counts for its place even if it is on the log already: positions follow the source, and
+        # not what happened to be there before.
         position = None if place is None else place.next()
         if self._is_known(episode, problem):
             self.done.known += 1
@@ -246,8 +246,8 @@ class Producer:
             or self.log.holding([episode], "admitted")
         ):
             return False
-        # The type is no part of an episode's name. To skip the
-        # line as known would drop what it says.
+        # The type is no part of an episode's name. To skip the line as known would
+        # drop what it says.
         admitted = self.log.find(episode, "admitted")
         if isinstance(admitted, ProblemAdmitted):
             put: Problem | None = admitted.problem
@@ -273,8 +273,8 @@ class Producer:
         tenant = record.tenant or plan.tenant
         subject = self.subjects.mark(record.subject or plan.subject)
         id, memory = of_subject(subject, *of_tenant(tenant, record.id, plan.memory))
-        # A digest of standard input would stand on the log in clear,
-        # and confirm to anybody what its lines said.
+        # A digest of standard input would stand on the log in clear, and confirm to anybody
+        # what its lines said.
         named = plan.series is not None or plan.content is None
         series = self.subjects.series(subject, plan.series_id, named=named)
         problem = Problem(
@@ -336,8 +336,8 @@ class Producer:
         if problem.series is None or policy is None:
             return None
         scope = scope_of(policy, problem)
-        # Its size was announced and cannot grow: whoever comes now
-        # is a late member, without a position.
+        # Its size was announced and cannot grow: whoever comes now is a late member,
+        # without a position.
         if self.log.find(f"n/{scope}/{problem.series}", "series") is not None:
             return None
         return self.places.setdefault(scope, Places(policy, problem))
@@ -366,8 +366,8 @@ class Producer:
             values = policy.settings.learning_values(first.profile, first.settings)
             settings = policy.settings.resolve(first.profile, first.settings)
             policy = policy.under(settings)
-            # One window for all where nothing is learned: nobody
-            # has to wait for a version in between.
+            # One window for all where nothing is learned: nobody has to wait for a
+            # version in between.
             learns = policy.learns != "none"
             window = policy.window(settings, places.size) if learns else max(places.size, 1)
             opened = SeriesOpened(

@@ -55,8 +55,8 @@ def lines_of(source: str, data: str | None) -> Iterator[SourceLine]:
     if source == "-":
         yield from _numbered(sys.stdin.buffer)
     elif built_in(source):
-        # As lines of JSON, so that they are read as strictly as
-        # anybody's, and refused lines have bytes to keep.
+        # As lines of JSON, so that they are read as strictly as anybody's, and refused lines
+        # have bytes to keep.
         try:
             for number, record in enumerate(datasets.open_source(source, path=data), 1):
                 said = {name: value for name, value in record.items() if name != "traits"}
@@ -123,8 +123,8 @@ def parse_as(model: type[M], raw: bytes) -> M:
 
 def _check_values(text: str, value: dict[str, Any]) -> None:
     """Raises ``BadLine`` for values from which no name can be made, or names with more than one spelling."""
-    # Huge numbers and lone surrogates have no canonical JSON,
-    # and an episode's name is a digest of that.
+    # Huge numbers and lone surrogates have no canonical JSON, and an episode's name
+    # is a digest of that.
     for field, part in value.items():
         try:
             canonical(finite(part))
@@ -169,8 +169,8 @@ def _bad_field(text: str, error: ValidationError) -> BadLine:
     if any(other["loc"][:1] == first["loc"][:1] != other["loc"] for other in others):
         kinds = [each["loc"][1] for each in (first, *others) if len(each["loc"]) > 1]
         if all(kind in _KINDS for kind in kinds):
-            # A field that takes several kinds of values has an error for each. Any
-            # single one would tell people to write that kind.
+            # A field that takes several kinds of values has an error for each. Any single one would
+            # tell people to write that kind.
             *names, last = (_KINDS[str(kind)] for kind in kinds)
             first["loc"] = first["loc"][:1]
             first["msg"] = f"expected {', '.join(names)} or {last}"

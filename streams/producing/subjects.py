@@ -56,8 +56,8 @@ class Subjects:
         mark = self.mark(name)
         if mark is None or self.keys is None:
             return problem
-        # Named by a digest under the subject's key: the name stays
-        # on the log when what it names is erased.
+        # Named by a digest under the subject's key: the name stays on the log when what
+        # it names is erased.
         text = self.keys.digest(mark, problem.problem.encode("utf-8", "surrogatepass"))
         id, memory = of_subject(mark, f"solve-{text}", problem.memory)
         changed = problem.model_dump() | {"id": id, "memory": memory, "subject": mark}

@@ -47,8 +47,8 @@ def with_known_type(problem: Problem, label: Any = None) -> Problem:
     except ValueError as error:
         part, _, what = str(error).partition(": ")
         raise BadType(f"answer_type.{part}", what) from None
-    # A label that no answer could equal would count every
-    # answer as wrong, and nobody would see why.
+    # A label that no answer could equal would count every answer as wrong, and
+    # nobody would see why.
     why = unfit(said, label)
     if why is not None:
         raise BadType("answer", why)

@@ -20,7 +20,7 @@ def python(*arguments: str) -> list[str]:
 
 def variables(**more: str) -> dict[str, str]:
     """The environment of a process that imports our packages, from wherever this one did."""
-    # Ours first, as in this process. Its own folder may be
-    # none of those that Python finds by itself.
+    # Ours first, as in this process. Its own folder may be none of those that
+    # Python finds by itself.
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     return {**os.environ, "PYTHONPATH": path, **more}

@@ -23,8 +23,8 @@ def needed(extra: str) -> tuple[str, ...]:
 
 def install(*extras: str) -> str:
     """The command that installs what these extras need: ``pip install 'openai>=3.0' 'aiohttp>=3.11'``."""
-    # The requirements themselves, since ``pip install
-    # 'metalogue[…]'`` would look for us on an index.
+    # The requirements themselves, since ``pip install 'metalogue[…]'`` would look
+    # for us on an index.
     named = dict.fromkeys(each for extra in extras for each in needed(extra))
     if not named:
         return f"pip install 'metalogue[{','.join(extras)}]'"

@@ -90,8 +90,8 @@ def bounded(text: str) -> str:
             total += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             anchor, before = opened.pop()
-            # What an alias of it stands for later; what aliases
-            # within it stand for is part of that.
+            # What an alias of it stands for later; what aliases within it stand
+            # for is part of that.
             sizes[anchor or ""] = total - before
         elif isinstance(event, yaml.ScalarEvent):
             sizes[event.anchor or ""] = 1
@@ -110,8 +110,8 @@ def key_twice(root: yaml.Node | None) -> yaml.ScalarNode | None:
     """The first key that stands there a second time, wherever in a document; what is aliased is seen once."""
     import yaml
 
-    # Without recursion, and each node once: aliases can make a
-    # tree of a few nodes look like millions.
+    # Without recursion, and each node once: aliases can make a tree of a few nodes
+    # look like millions.
     waiting, seen = [root], set[int]()
     while waiting:
         node = waiting.pop()

@@ -38,8 +38,8 @@ class Counts(Reader):
         for model, bucket, count, seconds in figures.latencies(
             self.log, before, self.offset, SECONDS
         ):
-            # A model's name comes from its endpoint. Each label is a
-            # series that Prometheus keeps for good.
+            # A model's name comes from its endpoint. Each label is a series that
+            # Prometheus keeps for good.
             if model not in self.latencies and len(self.latencies) >= MODELS_SHOWN:
                 model = "other"
             buckets = self.latencies.setdefault(model, {})
@@ -88,8 +88,8 @@ class Counts(Reader):
     def lags(self) -> dict[str, int]:
         """What waits before each stage: problems, episodes, closings, reflections, records, answers."""
         found, log = self.figures, self.log
-        # On Kafka the problems lie with the brokers. Of a log that
-        # no intake has read, all of them wait.
+        # On Kafka the problems lie with the brokers. Of a log that no intake has
+        # read, all of them wait.
         unread = (counts.unread_on_kafka(log), counts.unread(log, "problems", "intake"))
         intake = next((lag for lag in unread if lag is not None), found.problems - found.admitted)
         # Those that are parked or taken out wait for a person or for nobody, and not for a worker.

@@ -139,7 +139,8 @@ class Figures:
                 self._closed(episode, orjson.loads(body))
             case "episode.parked" | "episode.adopted":
                 self.held[episode] += 1 if kind == "episode.parked" else -1
-                # Below zero falls an episode that a person cancelled without its ever having been parked.
+                # Below zero falls an episode that a person cancelled without its ever
+                # having been parked.
                 if self.held[episode] <= 0:
                     del self.held[episode]
                 if kind == "episode.adopted" and orjson.loads(body).get("void"):
@@ -173,8 +174,8 @@ class Figures:
         self.latest = Answered(episode, body.get("answer"), body["status"], calls)
 
     def _batch(self, body: dict[str, Any]) -> None:
-        # A batch that is closed again brings no new members: what
-        # they spent was counted the first time.
+        # A batch that is closed again brings no new members: what they spent was
+        # counted the first time.
         if body.get("revision") is not None:
             return
         of = dict(zip(body["members"], body["outcomes"], strict=True))

@@ -170,8 +170,8 @@ def exposed(samples: Iterable[Sample]) -> str:
         lines += [f"# HELP {name} {metric.about}", f"# TYPE {name} {metric.kind}"]
         for each in found:
             labels = ",".join(f'{label}="{_escaped(said)}"' for label, said in each.labels)
-            # Counts are whole, and the sums of floats among them print
-            # without a point as long as they are, too.
+            # Counts are whole, and the sums of floats among them print without a point as
+            # long as they are, too.
             whole = each.value == int(each.value)
             value = str(int(each.value)) if whole else repr(float(each.value))
             lines.append(f"{each.name}{{{labels}}} {value}" if labels else f"{each.name} {value}")
@@ -193,8 +193,8 @@ def histogram(name: str, counts: Mapping[int, int], total: float, labels: Labels
     """A histogram's samples from how many fell into each bucket, by its index."""
     found: list[Sample] = []
     so_far = 0
-    # Prometheus wants each bucket to hold all that is below
-    # its bound, with those of the smaller ones.
+    # Prometheus wants each bucket to hold all that is below its bound, with those
+    # of the smaller ones.
     for index, bound in enumerate((*map(str, SECONDS), "+Inf")):
         so_far += counts.get(index, 0)
         found.append(Sample(f"{name}_bucket", so_far, (*labels, ("le", bound))))

@@ -125,8 +125,8 @@ class Export:
         self.log, self.send, self.url, self.texts = log, send, url, texts
         # Spans after a position that a crash takes are sent again, and are the same spans.
         self.log.sync_less()
-        # By the host alone: what stands before an ``@`` is a
-        # password, and positions lie in the log.
+        # By the host alone: what stands before an ``@`` is a password, and
+        # positions lie in the log.
         self.consumer = f"otlp/{urlsplit(url).netloc.rpartition('@')[2]}"
         self.name = log_id(log) if log.end() else ""
 
@@ -156,8 +156,8 @@ class Export:
         # Only closed episodes are sent, each whole, since spans cannot be changed later.
         records = list(self.log.records(episode=record.episode))
         texts = spans.NO_TEXTS if self.texts is None else self.texts.of(records)
-        # Which model answers which role says an opening. A learning episode has none, but was run by the worker that
-        # opened its members.
+        # Which model answers which role says an opening. A learning episode has none, but was run
+        # by the worker that opened its members.
         backbones = ""
         for each in records:
             event = each.event

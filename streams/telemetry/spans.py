@@ -139,8 +139,8 @@ def _root(log: str, first: Record, closed: Record, backbones: str, texts: Attrib
         span_of(log, closed.episode, "closed"),
         f"invoke_agent {agent}",
         first.at_ms,
-        # The clock may have been set back meanwhile, and no viewer
-        # shows a span that ends before it starts.
+        # The clock may have been set back meanwhile, and no viewer shows a span that
+        # ends before it starts.
         max(first.at_ms, closed.at_ms),
         attributes={**_given(said), **texts},
         error=event.ended_by if failed else None,
@@ -185,8 +185,8 @@ def _child(record: Record, backbones: str) -> tuple[str, int, Attributes, str | 
     """Name, start, attributes and error of what one record asked of the world."""
     match record.event:
         case Completed() as event:
-            # The record is made when the reply is here. When the call
-            # went out is reckoned back from that.
+            # The record is made when the reply is here. When the call went out is
+            # reckoned back from that.
             start = record.at_ms - round(1000 * (event.seconds or 0.0))
             error = event.finish if event.finish in ERRORS else None
             return f"chat {event.model}", start, _chat(event, backbones), error

@@ -80,8 +80,8 @@ class Texts:
         admitted, opened = events.get("admitted"), events.get("opened")
         if not isinstance(admitted, ProblemAdmitted) or not isinstance(opened, EpisodeOpened):
             return {}
-        # The record of a member is a part of its set's, and that of a side
-        # begins in its parent's: neither can be run by itself.
+        # The record of a member is a part of its set's, and that of a side begins in its parent's:
+        # neither can be run by itself.
         if opened.within is not None or opened.parent is not None:
             return {}
         questions = Questions()
@@ -93,8 +93,8 @@ class Texts:
             steps = questions.watch(policy.solve(work.task, work.settings))
             replayed(drive(steps, work.run(None, None), Ledger.of(opened.limits, opened.prices)))
         except Exception:
-            # Whatever ends it, a policy's own defect too: up to there its questions
-            # are known, and spans are no place to report it.
+            # Whatever ends it, a policy's own defect too: up to there its questions are known, and
+            # spans are no place to report it.
             pass
         return {
             at: _messages(each.messages())

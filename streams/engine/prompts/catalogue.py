@@ -141,8 +141,8 @@ def _reached(modules: frozenset[str]) -> Mapping[str, Prompt]:
 def _imported(module: str) -> frozenset[str]:
     """The names that a module imports from, each also with what it takes from there."""
     loaded = sys.modules.get(module) or importlib.import_module(module)
-    # Read from the source, since imports inside of functions
-    # leave no trace in a module until they are run.
+    # Read from the source, since imports inside of functions leave no trace in a module
+    # until they are run.
     try:
         tree = ast.parse(inspect.getsource(loaded))
     except (OSError, TypeError):
@@ -172,8 +172,8 @@ def usual_of(
     """What is set where no line and no option sets it. ``tools``: whether any are configured."""
     usual = dict(policy.usual(profile, tools))
     words = asked_by(policy, prompts)
-    # No empty setting: the digest of the settings, and with
-    # it the episode's name, would be another.
+    # No empty setting: the digest of the settings, and with it the episode's
+    # name, would be another.
     return usual | {PROMPTS: words} if words else usual
 
 

@@ -76,8 +76,8 @@ def text_of(prompt: Prompt, words: PromptWords | None = None) -> str:
 
 def _dumper() -> type[Any]:
     """Writes long texts as blocks, as people write them."""
-    # A class of its own, made here, since representers belong to a
-    # class: those of YAML's own must stay as they are.
+    # A class of its own, made here, since representers belong to a class: those of YAML's own
+    # must stay as they are.
     import yaml
 
     class Blocks(yaml.SafeDumper):
@@ -107,8 +107,8 @@ def prompt_in(text: str, file: str = "-") -> PromptFile:
     name = body.get("prompt")
     if not isinstance(name, str):
         raise BadPrompt(f"{file}: prompt: expected the name of a prompt; metalogue prompts list")
-    # Ours first: ``every`` loads the policies of files and
-    # distributions, which is slow and may fail.
+    # Ours first: ``every`` loads the policies of files and distributions, which is
+    # slow and may fail.
     prompt = ours().get(name) or every().get(name)
     if prompt is None:
         raise BadPrompt(f"{file}: prompt: no prompt {name!r:.100}; {meant(name, every())}")

@@ -97,8 +97,8 @@ class Access:
         kind, _, token = (authorization or "").partition(" ")
         given = sha256(token.strip().encode()).hexdigest()
         found: str | None = None
-        # All of them are compared, and each in constant time: how
-        # long it took tells nothing of whose it is.
+        # All of them are compared, and each in constant time: how long it took tells
+        # nothing of whose it is.
         for name, holder in self.holders.items():
             if hmac.compare_digest(holder.sha256, given):
                 found = name

@@ -67,8 +67,8 @@ class Handle:
 
         Raises an ``Error`` where the episode was refused, parked, or cancelled.
         """
-        # Shielded, since others may await the same future: one
-        # who gives up must not cancel it for all.
+        # Shielded, since others may await the same future: one who gives up must not
+        # cancel it for all.
         return await asyncio.shield(self._future)
 
     async def events(self, after: int = 0) -> AsyncIterator[Record]:
@@ -208,7 +208,8 @@ class Client:
             raise Error("use it in `async with`", code="client.closed")
         with in_our_words():
             if is_kafka(self.log):
-                # What brokers raise says nothing to people: ``reached`` tells which of them is away, or refuses.
+                # What brokers raise says nothing to people: ``reached`` tells which of them
+                # is away, or refuses.
                 work = partial(reached, place_of(self.log), work)
             return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 

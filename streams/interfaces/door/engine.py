@@ -122,8 +122,8 @@ class Engine(Client):
             await super().__aenter__()
             self._work = asyncio.create_task(self._worker.run())
             self._work.add_done_callback(self._ended)
-            # Only now that nothing can go wrong any more: until here,
-            # whatever was opened is closed again.
+            # Only now that nothing can go wrong any more: until here, whatever was
+            # opened is closed again.
             self._holding = holding.pop_all()
         return self
 

@@ -124,8 +124,8 @@ class Mailbox:
             headers=headers,
             prompts=given(None),
         )
-        # Dry, so that nothing is on the log when it is refused: a
-        # caller is told, and needs no dead letter.
+        # Dry, so that nothing is on the log when it is refused: a caller is told, and
+        # needs no dead letter.
         producer = Producer(self.log, plan, self.others)
         line = SourceLine(1, line_of(asked.id, asked.problem, asked.answer))
         done = producer.run([line], dry=True)
@@ -153,8 +153,8 @@ class Mailbox:
         # On Kafka this fetches what others sent meanwhile; the question may have been put just now.
         self.log.data_version()
         waiting = None if said.episode is None else waiting_of(self.log, said.episode)
-        # What a person says of an episode that waits for him is
-        # his answer, and must fit what was asked.
+        # What a person says of an episode that waits for him is his answer, and must
+        # fit what was asked.
         if waiting is not None:
             reference = None if said.reference is None else str(said.reference)
             word = {"verdict": said.verdict, "score": said.score, "passed": said.passed}
@@ -236,12 +236,12 @@ class Mailbox:
         """Return what came since the last look, and for those who wait since then everything that came for them."""
         found, wanted = News(), frozenset(waiting)
         fresh = wanted - self.awaited
-        # Nobody counts as looked for until this look is through. One that breaks
-        # off, because the log is busy or a broker away, has lost what it found by
-        # then, and the next one has to look for all of them anew.
+        # Nobody counts as looked for until this look is through. One that breaks off, because the
+        # log is busy or a broker away, has lost what it found by then, and the next one has to look
+        # for all of them anew.
         self.awaited = frozenset()
-        # A log on Kafka counts what it brought in itself; another
-        # process may have brought it into the same file.
+        # A log on Kafka counts what it brought in itself; another process may have brought it
+        # into the same file.
         version = self.log.data_version(), SqliteLog.data_version(self.log)
         if version == self.version and not fresh:
             self.awaited = wanted
@@ -291,8 +291,8 @@ class Mailbox:
         elif taken_out(self.log, awaited) is not None:
             found.cancelled.add(awaited)
         elif self.log.find(awaited, "admitted") is None:
-            # A worker admits or refuses, so this reading of all
-            # refusals is spared whoever was admitted.
+            # A worker admits or refuses, so this reading of all refusals is spared
+            # whoever was admitted.
             for _, refused, letter in refused_after(self.log, 0, [awaited]):
                 if refused is not None:
                     found.refused[refused] = why(letter)

@@ -23,8 +23,8 @@ WORD = "__metalogue.errors.message"
 
 def as_answer(value: bytes) -> Answer | None:
     """An answer as it lies on its topic; none where another build wrote what is not one here."""
-    # Whoever reads a topic must get past every message on it, or
-    # one of them would stop all that come later.
+    # Whoever reads a topic must get past every message on it, or one of them would stop
+    # all that come later.
     try:
         return decode(value, type=Answer)
     except ValidationError:

@@ -44,8 +44,8 @@ class Origins:
         origin = headers.get(b"origin")
         if origin is None or origin in self.listed:
             return True
-        # Our own is where the request went, provided that this host is
-        # ours: both could be a name that was rebound.
+        # Our own is where the request went, provided that this host is ours: both could be a
+        # name that was rebound.
         host = urlsplit(origin).netloc
         return bool(host) and host == headers.get(b"host") and self.hosts.answered(host)
 

@@ -79,8 +79,8 @@ class Service:
 
         ``again`` says how to ask for it later.
         """
-        # Only the wait ends. The problem is on the log, and its
-        # answer will be there for whoever asks again.
+        # Only the wait ends. The problem is on the log, and its answer will be there for
+        # whoever asks again.
         try:
             async with asyncio.timeout(seconds):
                 return await answer

@@ -81,8 +81,8 @@ def _steps(chats: Sequence[Read], rest: Sequence[Message], tools: Sequence[Span]
         while waiting and waiting[0].begun < chat.span.begun:
             steps.found.append(_called(waiting.pop(0)))
         if not told:
-            # Each chat repeats the conversation so far. Only what
-            # was not there before has come since.
+            # Each chat repeats the conversation so far. Only what was not there
+            # before has come since.
             came = [
                 each
                 for message in chat.input
@@ -119,8 +119,8 @@ def _label(
     spans: Sequence[Span], chats: Sequence[Read], agent: Read | None, evaluation: str | None
 ) -> Label | None:
     """The newest verdict on the answer. What nobody named counts where it says right or wrong in a word for that."""
-    # An evaluation of one chat or tool among others judges a step. To take it for a
-    # verdict on the answer would be a guess, and a wrong one teaches.
+    # An evaluation of one chat or tool among others judges a step. To take it for a verdict on the
+    # answer would be a guess, and a wrong one teaches.
     parts = {span.id for span in spans if span.operation == TOOL}
     if agent is not None or len(chats) != 1:
         parts |= {each.span.id for each in chats}
@@ -135,8 +135,8 @@ def _label(
         verdict = verdict_of(word) if isinstance(word, str) else None
         if verdict is not None:
             label = verdict
-        # A bare score says nothing unless somebody chose its
-        # evaluation: it may measure length or politeness.
+        # A bare score says nothing unless somebody chose its evaluation: it may measure
+        # length or politeness.
         elif evaluation is not None and isinstance(score, int | float) and score is not True:
             label = score_of(score, SCORE)
     return label

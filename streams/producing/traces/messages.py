@@ -81,8 +81,8 @@ def message_of(said: Any, place: str) -> Message:
         at = f"{place}.tool_calls"
         calls = _list(called, at, "calls")
         parts.calls += [_call(each, f"{at}.{number}") for number, each in enumerate(calls)]
-    # In OpenAI's form the text of such a message is the result
-    # itself; in the other one a part says so.
+    # In OpenAI's form the text of such a message is the result itself; in the other
+    # one a part says so.
     if role in RETURNS and parts.texts and not parts.returned:
         tool, id = given.get("name"), given.get("tool_call_id", given.get("id"))
         parts.returned.append(Returned("\n".join(parts.texts), _text(id), _text(tool)))
@@ -229,8 +229,8 @@ class Steps:
         """Take what calls returned: each is that of its id, else of the oldest call that waits."""
         for each in returned:
             of_id = [call for call in self.waiting if call[0] == each.id and each.id is not None]
-            # Where one side bears no id, order is all that there is. A call
-            # with another id is not answered by this.
+            # Where one side bears no id, order is all that there is. A call with another id is
+            # not answered by this.
             without = [call for call in self.waiting if each.id is None or call[0] is None]
             waits = next(iter((*of_id, *without)), None)
             if waits is None:
@@ -242,8 +242,8 @@ class Steps:
 
     def all(self, place: str) -> tuple[Step, ...]:
         """All of them. Raises ``BadLine`` where nobody replied."""
-        # Blank replies are dropped only here: until now other
-        # steps were known by their place among all.
+        # Blank replies are dropped only here: until now other steps were known by
+        # their place among all.
         kept = [step for step in self.found if step.by != "assistant" or (step.text or "").strip()]
         if not any(step.by == "assistant" for step in kept):
             raise BadLine(1, place, "no reply in it says anything", "trace.replies")

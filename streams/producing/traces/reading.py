@@ -38,8 +38,8 @@ class Reading:
                 self._line(line)
             except BadLine as error:
                 self.refused.append((line, error))
-        # Only now: an exporter writes a span when it ends, so a
-        # trace's spans are spread over the file.
+        # Only now: an exporter writes a span when it ends, so a trace's spans are
+        # spread over the file.
         for spans in self.traces.values():
             try:
                 self.cases.append(assembling.case_of(spans, self.evaluation))

@@ -115,8 +115,8 @@ class Taker:
         for cases in self.scopes.values():
             for _, label in cases.values():
                 if label is not None:
-                    # Those of known cases too: whoever took the file again
-                    # may have judged more of it since.
+                    # Those of known cases too: whoever took the file again may have
+                    # judged more of it since.
                     value = label.model_dump(mode="json", exclude_none=True)
                     messages.append(("feedback", digest(value), {}, canonical(value)))
         for refused in self.done.refused:
@@ -171,7 +171,8 @@ class Taker:
             model=case.model,
         )
         self._check(taken)
-        # Without an id from its tool, only what was said in it tells two cases of one problem apart.
+        # Without an id from its tool, only what was said in it tells two cases of
+        # one problem apart.
         what = taken.trace or [structs.astuple(step) for step in taken.steps]
         name = taken_id(domain, id, [scope, taken.tool, what])
         label: Feedback | None = None
@@ -195,8 +196,8 @@ class Taker:
             first = error.errors(include_url=False)[0]
             what = first["msg"].removeprefix("Value error, ")
             raise BadLine(1, str(first["loc"][0]), what, "input.field") from error
-        # Cases and episodes of one problem are counted together,
-        # so they must have been asked the same.
+        # Cases and episodes of one problem are counted together, so they must have
+        # been asked the same.
         key = (taken.domain, taken.problem_id)
         match first_run(self.log, *key):
             case TraceTaken(problem=text) | ProblemAdmitted(problem=Problem(problem=text)):
@@ -259,8 +260,8 @@ class Taker:
             if name in known:
                 reflected = self.log.find(name, "reflected")
                 begun[name] = (isinstance(reflected, Reflected) and reflected.series) or ""
-        # A series is named by its members. Only the one of the
-        # dead command makes the same name of these.
+        # A series is named by its members. Only the one of the dead command makes the
+        # same name of these.
         for series in sorted({*begun.values()}):
             members = [name for name in found if begun.get(name, series) == series]
             if _named(scope, members) == series:

@@ -14,8 +14,8 @@ LINE_CHARS = 4 << 20
 def json_lines(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Every object of a JSONL file with its place ``FILE:LINE``; blank lines are passed over."""
     with path.open(encoding="utf-8") as file:
-        # Read in bounded pieces: the file may be anything, and one
-        # endless line must not fill the memory.
+        # Read in bounded pieces: the file may be anything, and one endless line must
+        # not fill the memory.
         for number, line in enumerate(iter(partial(file.readline, LINE_CHARS + 1), ""), 1):
             place = f"{path.name}:{number}"
             if len(line) > LINE_CHARS:

@@ -83,8 +83,8 @@ def _window(
     items: Iterator[Record | None], source: str, first: int, last: int | None
 ) -> Iterator[Record | None]:
     """The items at the positions asked for; ``ValueError`` when there are not so many."""
-    # Items with pictures count too: a position must mean the
-    # same item as in the papers, and to everybody.
+    # Items with pictures count too: a position must mean the same item as in the
+    # papers, and to everybody.
     count = first - 1
     for item in islice(items, first - 1, last):
         count += 1

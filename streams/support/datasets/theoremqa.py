@@ -39,8 +39,8 @@ def _label(place: str, item: Mapping[str, Any]) -> str:
     expected = _TYPES.get(kind)
     if expected is None:
         raise ValueError(f"{place}: Answer_type: {kind!r} is none of {', '.join(_TYPES)}")
-    # The hub serves every answer as a text. One that is none of
-    # its type stays a text, and is refused below.
+    # The hub serves every answer as a text. One that is none of its type stays a text,
+    # and is refused below.
     if isinstance(answer, str) and expected is bool:
         answer = {"true": True, "false": False}.get(answer.strip().casefold(), answer)
     elif isinstance(answer, str) and expected is not str:

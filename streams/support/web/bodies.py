@@ -29,8 +29,8 @@ class Bodies:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        # Refused by what is announced, where that says enough:
-        # nobody has to send a body for nothing.
+        # Refused by what is announced, where that says enough: nobody has to send
+        # a body for nothing.
         said = dict(scope["headers"])
         chunked = b"transfer-encoding" in said
         length = None if chunked else int(said.get(b"content-length", b"0"))
@@ -52,8 +52,8 @@ class _Body:
     ) -> None:
         self._receive, self._send, self.most_bytes = receive, send, most_bytes
         self.whole, self.taken = announced == 0, 0
-        # One deadline for all parts: with one for each, a byte now
-        # and then would hold a connection for ever.
+        # One deadline for all parts: with one for each, a byte now and then would hold a
+        # connection for ever.
         self.deadline = asyncio.get_running_loop().time() + BODY_S
 
     async def receive(self) -> Message:
@@ -67,8 +67,8 @@ class _Body:
             raise HTTPException(408, "the body of the request did not come in time") from None
         self.taken += len(message.get("body", b""))
         self.whole = not message.get("more_body", False)
-        # Counted as it comes: what was announced may be a lie,
-        # and a body in chunks announces nothing.
+        # Counted as it comes: what was announced may be a lie, and a body in chunks
+        # announces nothing.
         if self.taken > self.most_bytes:
             raise HTTPException(413, _too_much(self.most_bytes))
         return message

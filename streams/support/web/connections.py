@@ -57,8 +57,8 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """Take a place, if there is one; far beyond that nobody is even told."""
-        # Those that came too many are not counted, or a flood of them would keep all others out for as long
-        # as they linger.
+        # Those that came too many are not counted, or a flood of them would keep all others out for
+        # as long as they linger.
         served = sum(not getattr(each, "surplus", False) for each in self.connections)
         self.surplus = served >= most()
         super().connection_made(transport)
@@ -91,8 +91,8 @@ class Connection(H11Protocol):
 
     def pause_writing(self) -> None:
         """The reader has its time too."""
-        # Aborted and not closed: to close waits until all is
-        # written, and that is what does not happen.
+        # Aborted and not closed: to close waits until all is written, and that is
+        # what does not happen.
         super().pause_writing()
         self.reader = self.loop.call_later(STUCK_S, self.transport.abort)
 

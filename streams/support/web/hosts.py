@@ -36,8 +36,8 @@ def host_of(said: str) -> str | None:
         return _address(found["bracketed"], 6)
     name = found["plain"].lower().removesuffix(".")
     labels = name.split(".")
-    # Browsers read a name whose last label is a number as an IPv4
-    # address, and so must we: ``0x7f.1`` is this machine.
+    # Browsers read a name whose last label is a number as an IPv4 address, and so must we:
+    # ``0x7f.1`` is this machine.
     if _NUMBER.fullmatch(labels[-1]):
         return _address(name, 4)
     return name if all(map(_LABEL.fullmatch, labels)) else None
@@ -101,8 +101,8 @@ class Hosts:
             return False
         if host == self.listening or host in self.names:
             return True
-        # Whoever says a name of loopback came from this
-        # machine, or through a tunnel that ends here.
+        # Whoever says a name of loopback came from this machine, or through a
+        # tunnel that ends here.
         if is_loopback(host):
             return self.wide or is_loopback(self.listening)
         return self.wide and as_address(host) is not None

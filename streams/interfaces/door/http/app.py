@@ -47,8 +47,8 @@ def app_of(
     app.include_router(router)
     for kind in (Error, Refused, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, _said)
-    # CORS only where origins are listed: without it no page of
-    # another origin may read a response at all.
+    # CORS only where origins are listed: without it no page of another origin may read
+    # a response at all.
     inner: ASGIApp = app
     if origins:
         inner = CORSMiddleware(

@@ -111,8 +111,8 @@ def problem_of(messages: Sequence[Message]) -> str:
     """The problem that a conversation puts: its one message, or all of it with who said what."""
     if len(messages) == 1:
         return messages[0].text
-    # One character more than a problem may have is enough for its
-    # check to refuse it, and the rest is not copied.
+    # One character more than a problem may have is enough for its check to refuse it, and the
+    # rest is not copied.
     return "\n\n".join(f"{WHO[each.role]}: {each.text}" for each in messages)[: PROBLEM_CHARS + 1]
 
 
@@ -184,8 +184,8 @@ async def chunks(handle: Handle, model: str, *, with_usage: bool) -> AsyncIterat
         return event({**head, "choices": [choice], **more})
 
     yield chunk({"role": "assistant", "content": ""})
-    # Empty deltas keep the connection alive for minutes, and
-    # every client of OpenAI's passes over them.
+    # Empty deltas keep the connection alive for minutes, and every client of
+    # OpenAI's passes over them.
     async for record in handle.events():
         yield chunk({}, metalogue=progress(record))
     answer = await handle.answer()

@@ -119,8 +119,8 @@ class Door:
         """A chat completion, as a whole or as a stream. Each is an episode of its own, unless its key is known."""
         id = guest.own_id(f"chat-{uuid4().hex}") if key is None else guest.keyed_id(key)
         text = problem_of(asked.messages)
-        # A stack, since a stream goes on when this function has
-        # returned: it takes the place along and frees it.
+        # A stack, since a stream goes on when this function has returned: it takes the place
+        # along and frees it.
         with ExitStack() as place:
             place.enter_context(self.access.place(guest))
             policy = self._policy(asked.model)

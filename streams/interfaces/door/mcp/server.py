@@ -68,8 +68,8 @@ def server_of(service: Service) -> Server[Any]:
         if tool is None:
             there = ", ".join(tools)
             raise MCPError(INVALID_PARAMS, f"name: no tool {params.name[:80]!r}; there are {there}")
-        # On standard streams there is no request: whoever started
-        # the process owns all that it can reach.
+        # On standard streams there is no request: whoever started the process owns all
+        # that it can reach.
         guest = Guest(ANYBODY) if ctx.request is None else ctx.request.scope[GUEST]
         assert isinstance(guest, Guest)
         try:
@@ -80,8 +80,8 @@ def server_of(service: Service) -> Server[Any]:
             why = str(error) if isinstance(error, Error) else f"{error} [{error.code}]"
             return CallToolResult(content=[TextContent(type="text", text=why)], is_error=True)
         said = result.model_dump(mode="json")
-        # A page is written to be read, the rest is values; clients that
-        # know no structured content see this alone.
+        # A page is written to be read, the rest is values; clients that know no structured
+        # content see this alone.
         text = said["page"] if "page" in said else result.model_dump_json(indent=2)
         return CallToolResult(
             content=[TextContent(type="text", text=text)], structured_content=said
@@ -98,8 +98,8 @@ def server_of(service: Service) -> Server[Any]:
 
 
 def _listed(tool: Tool[Any]) -> ListedTool:
-    # Idempotent, all of them: problems are named by their texts.
-    # Clients may repeat such a call by themselves.
+    # Idempotent, all of them: problems are named by their texts. Clients may repeat such a
+    # call by themselves.
     hints = ToolAnnotations(
         read_only_hint=tool.reads,
         destructive_hint=False,
@@ -143,8 +143,8 @@ async def speak(service: Service) -> None:
 
 def app_of(service: Service, hosts: Hosts, origins: Sequence[str] = ()) -> ASGIApp:
     """The ASGI application over a client that is open: the same guards as the HTTP door's, in the same order."""
-    # Host and Origin are looked at before the SDK sees a
-    # request, by rules that name more than loopback.
+    # Host and Origin are looked at before the SDK sees a request, by rules that name
+    # more than loopback.
     theirs = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     app = server_of(service).streamable_http_app(
         streamable_http_path=PATH,
@@ -153,8 +153,8 @@ def app_of(service: Service, hosts: Hosts, origins: Sequence[str] = ()) -> ASGIA
         transport_security=theirs,
     )
     inner: ASGIApp = _Admission(Bodies(app, MOST_BYTES), service)
-    # Outside of the admission: a browser's `fetch` asks
-    # beforehand, without a token, what it may send.
+    # Outside of the admission: a browser's `fetch` asks beforehand, without a
+    # token, what it may send.
     if origins:
         inner = CORSMiddleware(
             inner,
