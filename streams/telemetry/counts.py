@@ -45,6 +45,7 @@ class Counts(Reader):
             buckets = self.latencies.setdefault(model, {})
             buckets[bucket] = buckets.get(bucket, 0) + count
             self.seconds[model] = self.seconds.get(model, 0.0) + seconds
+        # Answers are messages and no records, so they are followed by an offset of their own.
         for status, answers, last in figures.answers(self.log, self.answered, SPAN):
             self.answers[status] = self.answers.get(status, 0) + answers
             self.answered = max(self.answered, last)
@@ -70,6 +71,8 @@ class Counts(Reader):
                 "metalogue_log_bytes": counts.size_bytes(self.log),
             }
         )
+        # As known when the batch closed: a counter may not fall, as these would when a
+        # verdict is changed.
         then = found.closings
         outcomes = {"right": then["right"], "not_right": then["wrong"] + then["withheld"]}
         outcomes["unknown"] = then["unknown"]

@@ -34,6 +34,7 @@ class Spent:
     @property
     def known_tokens(self) -> int | None:
         """All tokens, or unknown where those of any call are."""
+        # Unknown is not zero. A sum that leaves calls out would look like a saving.
         return self.tokens if self.counted == self.calls else None
 
     @property
@@ -132,6 +133,8 @@ class Figures:
 
     def feed(self, kind: str, topic: str, episode: str, body: str) -> None:
         """Take one record in."""
+        # Bodies are decoded only where something in them counts: most records by far are
+        # none of these kinds.
         match kind:
             case "problem.admitted":
                 self.admitted += 1
@@ -178,6 +181,7 @@ class Figures:
         # counted the first time.
         if body.get("revision") is not None:
             return
+        # Cases of other tools are learned from like members, but spent nothing here.
         of = dict(zip(body["members"], body["outcomes"], strict=True))
         members: list[str] = [each for each in of if not is_taken(each)]
         spent = [self.open.pop(member, Spent()) for member in members]
@@ -202,8 +206,9 @@ class Figures:
 
     def _learned(self, kind: str, episode: str, body: str) -> None:
         parts = learning_parts(episode)
+        # Nobody of ours wrote it: such a record counts for no fold either.
         if parts is None:
-            return  # nobody of ours wrote it
+            return
         scope, number, _ = parts
         batch = self.batches.get((scope, number))
         if kind == "knowledge.consolidated":
@@ -229,6 +234,8 @@ class Reader:
 
     def read(self) -> bool:
         """Take in what is new, up to a span of records. Returns whether there is more."""
+        # Up to one end for all queries: what is appended in between must not count in one figure
+        # and miss in another.
         end = self.log.end()
         upto = min(end, self.offset + SPAN)
         for found in queries.calls(self.log, self.offset, upto):
@@ -245,6 +252,7 @@ class Reader:
         self.offset = upto
         put = queries.problems(self.log, self.problems)
         self.figures.problems += put.problems
+        # Problems are messages and no records, with offsets of their own.
         self.problems = max(self.problems, put.last)
         self.figures.repeated = self.log.counter("repeated")
         return upto < end

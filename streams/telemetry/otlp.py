@@ -100,6 +100,7 @@ def _straight() -> Any:
             raise requests.TooManyRedirects(f"HTTP {response.status_code}, which is not followed")
 
     session = requests.Session()
+    # A hook, since the exporter gives no way to say to ``requests`` that it should not follow.
     session.hooks["response"].append(refuse)
     return session
 
@@ -134,6 +135,7 @@ class Export:
         """Send the next records. True if more may follow, false if it was refused, none at the end."""
         from streams.runtime.embedded.snapshots import log_id
 
+        # An empty log has no name yet: its first record makes it.
         self.name = self.name or (log_id(self.log) if self.log.end() else "")
         after = self.log.position(self.consumer, "events")
         found = list(islice(self.log.records(kinds=SENT, after=after), AT_ONCE))
@@ -170,6 +172,8 @@ class Export:
 
     def follow(self, stopped: threading.Event) -> None:
         """Send whatever comes until told to stop; then what there is, if the endpoint takes it."""
+        # Asked for before the step: after word to stop, one more look takes what was
+        # closed until then.
         wait = POLL_S
         while True:
             last, went = stopped.is_set(), self.step()

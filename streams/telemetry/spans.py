@@ -61,6 +61,7 @@ class Span:
 
 def number(name: str, digits: int) -> int:
     """A span's or trace's id: so many hexadecimal digits of the digest of what it is."""
+    # Never zero, which the protocol takes for no id at all.
     return int(hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:digits], 16) or 1
 
 
@@ -173,6 +174,8 @@ def graded(log: str, record: Record) -> Span:
 
 def provider(backbones: str, role: str) -> str:
     """Return who answers a role, by the kind of its backbone: ``openai``, ``llamacpp``, ``rehearsal``."""
+    # An episode's opening says its backbones in words, so that people can read it; here
+    # they are taken apart.
     found: dict[str, str] = {}
     for said in backbones.split(", "):
         named = _BACKBONE.match(said)
@@ -189,7 +192,24 @@ def _child(record: Record, backbones: str) -> tuple[str, int, Attributes, str | 
             # reckoned back from that.
             start = record.at_ms - round(1000 * (event.seconds or 0.0))
             error = event.finish if event.finish in ERRORS else None
-            return f"chat {event.model}", start, _chat(event, backbones), error
+            # A fingerprint begins with the sort of question and the role that it is put to.
+            role = event.asked.split(" ")[1]
+            asked: dict[str, Attribute | None] = {
+                "gen_ai.operation.name": "chat",
+                "gen_ai.request.model": event.model,
+                "gen_ai.provider.name": provider(backbones, role),
+                "gen_ai.response.model": event.model,
+                "gen_ai.response.finish_reasons": (event.finish,),
+                "gen_ai.usage.input_tokens": event.prompt_tokens,
+                "gen_ai.usage.output_tokens": event.completion_tokens,
+                "gen_ai.usage.cache_read.input_tokens": event.cached_tokens,
+                "gen_ai.usage.reasoning.output_tokens": event.reasoning_tokens,
+                "metalogue.role": role,
+                "metalogue.attempts": event.attempts,
+                "metalogue.cost": event.cost,
+                "error.type": error,
+            }
+            return f"chat {event.model}", start, _given(asked), error
         case Embedded() as event:
             model = event.embedder
             said = {"gen_ai.operation.name": "embeddings", "gen_ai.request.model": model}
@@ -206,29 +226,10 @@ def _child(record: Record, backbones: str) -> tuple[str, int, Attributes, str | 
             return None
 
 
-def _chat(event: Completed, backbones: str) -> Attributes:
-    # A fingerprint begins with the sort of question and the role that it is put to.
-    role = event.asked.split(" ")[1]
-    said: dict[str, Attribute | None] = {
-        "gen_ai.operation.name": "chat",
-        "gen_ai.request.model": event.model,
-        "gen_ai.provider.name": provider(backbones, role),
-        "gen_ai.response.model": event.model,
-        "gen_ai.response.finish_reasons": (event.finish,),
-        "gen_ai.usage.input_tokens": event.prompt_tokens,
-        "gen_ai.usage.output_tokens": event.completion_tokens,
-        "gen_ai.usage.cache_read.input_tokens": event.cached_tokens,
-        "gen_ai.usage.reasoning.output_tokens": event.reasoning_tokens,
-        "metalogue.role": role,
-        "metalogue.attempts": event.attempts,
-        "metalogue.cost": event.cost,
-        "error.type": event.finish if event.finish in ERRORS else None,
-    }
-    return _given(said)
-
-
 def _assessments(records: Sequence[Record]) -> dict[str, list[Noted]]:
     """Facts that assess a reply, by the reply's address."""
+    # A judgement is a reply of its own. What it says goes to the span of what it judges, where
+    # viewers look for it.
     found: dict[str, list[Noted]] = {}
     for record in records:
         event = record.event

@@ -109,6 +109,7 @@ def _messages(said: Sequence[tuple[str, str]]) -> dict[str, str]:
     rest = [
         {"role": speaker, "parts": [_part(text)]} for speaker, text in said if speaker != "system"
     ]
+    # Attributes hold plain values alone, so messages stand in them as JSON.
     found = {"gen_ai.input.messages": json.dumps(rest, ensure_ascii=False)}
     if system:
         found["gen_ai.system_instructions"] = json.dumps(system, ensure_ascii=False)

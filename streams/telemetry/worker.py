@@ -50,6 +50,7 @@ class Pages:
         return Told(lambda: True, self._unready, self._metrics)
 
     async def _unready(self) -> str | None:
+        # It takes no new work, and whoever sends some should send it elsewhere.
         if self.worker.world.draining:
             return "draining"
         return await asyncio.to_thread(self.probe.trouble)
@@ -62,6 +63,7 @@ class Pages:
 
     def _counted(self) -> list[Sample]:
         """Every metric of the log up to its present end."""
+        # Made here and not before, in the thread that will use it.
         if self.counts is None:
             self.counts = Counts(self.worker.log.path)
         self.counts.read_all()

@@ -61,6 +61,8 @@ class Way:
         """A problem's id and memory as those of its tenant. Raises an ``Error`` that names a field that is wrong."""
         own, memory = of_tenant(self.tenant, id, self.memory)
         said = {"id": own, "memory": memory, "tenant": self.tenant, "priority": self.priority}
+        # Checked on a problem that says nothing else, so that a wrong name is told of
+        # before anything is read.
         try:
             Problem.model_validate({"problem": "-", "domain": "default"} | said)
         except ValidationError as error:
@@ -89,6 +91,7 @@ class Way:
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             named = {"calls": "call", "tokens": "token", "cost": "cost", "seconds": "time"}
+            # By the name of the parameter: ``calls`` is what a record says, and nobody passed that.
             raise Error(
                 first["msg"], code="usage", field=f"{named[str(first['loc'][0])]}_limit"
             ) from error
@@ -131,6 +134,8 @@ def models_of(
     budgets: Mapping[str, str] | None = None,
 ) -> Models:
     """Return who answers: one backbone for all roles, and perhaps others for some of them."""
+    # Spelled as options of the command line, whose code reads them: one reader, and
+    # one set of errors.
     named = [f"{role}={each}" for role, each in (roles or {}).items()]
     told = [f"{model}={paid},{earned}" for model, (paid, earned) in (prices or {}).items()]
     kept = [f"{tenant}={budget}" for tenant, budget in (budgets or {}).items()]

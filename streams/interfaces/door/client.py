@@ -422,6 +422,7 @@ class Client:
         assert self._changed is not None
         away = False
         while True:
+            # While nothing is awaited the log is left alone: an idle client costs nobody a query.
             if not self._pending:
                 await self._changed.wait()
             with suppress(TimeoutError):
@@ -443,9 +444,7 @@ class Client:
 
     async def _tell(self, news: News) -> None:
         for awaited, answer in news.answers.items():
-            future = self._pending.pop(awaited, None)
-            if future is not None and not future.done():
-                future.set_result(answer)
+            self._end(awaited, answer)
         for awaited, why in news.parked.items():
             self._end(awaited, parked(told_of(awaited), why))
         for awaited in news.cancelled:
@@ -460,10 +459,14 @@ class Client:
         async with self._room:
             self._room.notify_all()
 
-    def _end(self, awaited: Awaited, error: Error) -> None:
+    def _end(self, awaited: Awaited, outcome: Answer | Error) -> None:
         future = self._pending.pop(awaited, None)
-        if future is not None and not future.done():
-            future.set_exception(error)
+        if future is None or future.done():
+            return
+        if isinstance(outcome, Error):
+            future.set_exception(outcome)
+        else:
+            future.set_result(outcome)
 
     def give_up(self, error: Error) -> None:
         """Tell all who wait that there will be no answer."""

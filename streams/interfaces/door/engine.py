@@ -104,6 +104,7 @@ class Engine(Client):
                 folder = holding.enter_context(tempfile.TemporaryDirectory(prefix="metalogue-"))
                 self.log = f"sqlite:{Path(folder) / 'log.db'}"
             path = log_path(self.log)
+            # Before the log is opened: a wrong spelling of a backbone should not make a file.
             world = self._world = world_of(self.models)
             need_budget_prices(world)
             # First the log, then its lock: a file that is none must not leave a lock behind.
@@ -157,6 +158,7 @@ class Engine(Client):
         self, episode: str, *, by: str | None = "client", reason: str | None = None
     ) -> None:
         """Take an episode out that has not ended, and stop what it does now."""
+        # Recorded first, then stopped: else a crash in between would let it go on after a restart.
         await super().cancel(episode, by=by, reason=reason)
         assert self._worker is not None
         self._worker.schedule.take_out(episode)

@@ -29,6 +29,8 @@ class Error(Exception):
 
 def as_error(error: CliError) -> Error:
     """The same error with a parameter's name where an option's stood."""
+    # An option of the command line and a parameter of a function bear one name, each
+    # in its own spelling.
     field = error.field.removeprefix("--").replace("-", "_") if error.field else ""
     return Error(
         error.detail, code=error.error, where=error.where, field=field.lower(), hint=error.hint
@@ -42,6 +44,8 @@ def in_our_words() -> Generator[None]:
         yield
     except CliError as error:
         raise as_error(error) from error
+    # Of these only faults of a log are ours. Any other, such as a caller's own
+    # file, passes as it is.
     except (OSError, SqliteError) as error:
         fault = fault_of(error)
         if fault is None:

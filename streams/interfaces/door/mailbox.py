@@ -132,6 +132,8 @@ class Mailbox:
         for refusal in done.refused:
             error = refusal.error
             raise Error(error.what, code=error.code, field=error.field)
+        # The same id with other settings is another episode, which is what a series of runs wants.
+        # Whoever says ``new`` wants an id to mean one thing.
         (episode,) = producer.seen
         if new and any(each != episode for each in messages.runs_of_problem(self.log, episode)):
             what = f"{asked.id!r} is already taken, with another policy or other settings"
@@ -185,6 +187,7 @@ class Mailbox:
         """An episode that is on the log, or whose problem is."""
         id, memory, headers = "", "", dict[str, str]()
         admitted = self.log.find(episode, "admitted")
+        # An admitted problem is read from its record, as the worker read it; one that waits has only this.
         put = messages.find(self.log, "problems", episode)
         if isinstance(admitted, ProblemAdmitted):
             id, memory = admitted.problem.id, admitted.problem.memory

@@ -94,6 +94,8 @@ class Log:
 
     def memories(self) -> Iterator[Memory]:
         """Each scope's latest memory version."""
+        # Folded anew for each call: a program that reads a log now and then should
+        # not hold its memory.
         learner = Learner(find, LogRecords(self._log))
         for record in self._log.records("learning"):
             learner.feed(record.episode, record.address, record.event)
@@ -111,6 +113,7 @@ class Log:
         pandas and Polars take it as it is (``to_pandas()``, ``polars.from_arrow``). Raises an ``Error`` for a table
         that there is none of.
         """
+        # Not at the top: Arrow is an extra, and large.
         from streams.research.export.parquet import as_arrow
         from streams.research.export.tables import EXPORTED
 
@@ -167,10 +170,13 @@ def fork(
         sample=sample,
     )
     with in_our_words():
+        # A wrong setting is told before anything is opened.
         if policy is not None:
             policy_of(policy, values=settings)
         with closing(opening.open_log(log, writes=True)) as opened:
             parent = find_episode(opened, episode)
+            # Not patient: a program that asks what if wants to hear at once that
+            # an endpoint is away.
             world = world_of(models_of(backbone, roles), patient=False)
             try:
                 work, record = forked_work(

@@ -123,10 +123,12 @@ async def asolve(
         cost_limit=cost_limit,
         time_limit=time_limit,
     )
+    # All that can be wrong with the parameters is told before a log is opened or made.
     found = way.found()
     typed = way.typed()
     put = _problem(Asked.of(problem, answer_type=typed), typed, way, found)
     with in_our_words(), ExitStack() as place:
+        # A log all the same: an answer is made from its record, and nothing here works without one.
         url = log
         if url is None:
             folder = place.enter_context(tempfile.TemporaryDirectory(prefix="metalogue-"))
@@ -150,6 +152,8 @@ async def asolve(
 
 def _problem(asked: Asked, typed: AnswerType | None, way: Way, policy: Policy[Any]) -> Problem:
     """The problem with all that its identity hangs on. Raises an ``Error`` that names the field."""
+    # The same settings, from the same configuration, as on the command line: a problem that was
+    # solved there is known here, and costs nothing.
     with in_our_words():
         usual = {
             **policy.usual(way.profile, tools_wanted() is not None),

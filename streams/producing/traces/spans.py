@@ -75,7 +75,7 @@ class Span:
 
     def input(self) -> list[Message]:
         """What the model was given. Raises ``BadLine`` that names what cannot be read."""
-        # The newest form first. Tools that changed from one to the next write both for a while.
+        # The newest form first, where a tool writes several.
         if INPUT in self.attributes:
             return messages_of(self.attributes[INPUT], self._at(INPUT))
         if older := indexed(self.attributes, "gen_ai.prompt"):

@@ -106,6 +106,7 @@ def __getattr__(name: str) -> Any:
     module = _HOME.get(name)
     if module is None:
         raise AttributeError(f"module 'metalogue' has no attribute {name!r}")
+    # Kept, so that this is asked once for each name.
     found = globals()[name] = getattr(import_module(module), name)
     return found
 
@@ -120,6 +121,8 @@ def _check_ours() -> None:
     Beside this package stand ours in a wheel; in a checkout they stand two folders up. A folder `schemas` beside a
     user's script would else be taken for ours, and fail on some name that it lacks, far from here.
     """
+    # ``find_spec`` finds without importing: a stranger's module must not run
+    # because we looked at it.
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     homes = {here, os.path.dirname(os.path.dirname(here))}
     for ours in ("schemas", "handlers", "state", "streams"):

@@ -97,6 +97,8 @@ class ChatRequest(BaseModel):
     no effect. More than one choice cannot be had.
     """
 
+    # Clients send whatever OpenAI's API knows by now. To refuse a field would be to
+    # refuse the client.
     model_config = ConfigDict(extra="ignore")
 
     model: str
@@ -140,6 +142,7 @@ def usage_of(answer: Answer) -> dict[str, int] | None:
 
 def _said(answer: Answer) -> tuple[str, str | None, str]:
     """The text of an answer, what is said where there is none, and why it ended, in a client's words."""
+    # A client that reads only the text must not take an abstention for an empty answer.
     if answer.answer is not None:
         return answer.answer, None, "length" if answer.status == "exhausted" else "stop"
     why = f"No answer was given: {answer.status}, {answer.ended_by}."
@@ -184,8 +187,7 @@ async def chunks(handle: Handle, model: str, *, with_usage: bool) -> AsyncIterat
         return event({**head, "choices": [choice], **more})
 
     yield chunk({"role": "assistant", "content": ""})
-    # Empty deltas keep the connection alive for minutes, and every client of
-    # OpenAI's passes over them.
+    # Empty deltas keep the connection alive for minutes, and clients of OpenAI pass over them.
     async for record in handle.events():
         yield chunk({}, metalogue=progress(record))
     answer = await handle.answer()
@@ -202,6 +204,7 @@ async def chunks(handle: Handle, model: str, *, with_usage: bool) -> AsyncIterat
 
 def event(said: Any, name: str | None = None, id: int | None = None) -> bytes:
     """A server-sent event; ``id`` is what a client that was cut off says it saw last."""
+    # No line break can be within: JSON spells it out. So one line of data is always enough.
     line = b"data: " + orjson.dumps(said) + b"\n\n"
     line = line if id is None else b"id: %d\n" % id + line
     return line if name is None else b"event: " + name.encode() + b"\n" + line

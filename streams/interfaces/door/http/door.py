@@ -49,6 +49,7 @@ STATUS: Mapping[str, int] = {
 """The status of an error by its code; an ``input.`` that is not here is 400, the rest is 503."""
 
 
+# A list, and a short one: what is recorded with a problem stays, and headers hold cookies and keys.
 CARRIED = ("traceparent", "tracestate", "correlation-id", "x-correlation-id", "x-request-id")
 """Headers of a request that are recorded with its problem, and stand on every response about its episode."""
 
@@ -216,6 +217,8 @@ class Door:
             score=said.score,
             reference=said.reference,
             passed=bool(said.passed),
+            # Whoever reads a verdict must see whose it is, and a guest can only sign
+            # within its own name.
             by=f"door:{guest.name}" + ("" if said.by is None else f"/{said.by}"),
         )
         return Response(status_code=202)
@@ -223,6 +226,7 @@ class Door:
     async def reviews(self, guest: Guest, below: float, votes: float, limit: int) -> dict[str, Any]:
         """The guest's answers that wait for a person."""
         with self.access.place(guest):
+            # Anybody on loopback sees all of them, as on the command line.
             memory = guest.name if guest.is_named else None
             found = await self.client.reviews(below=below, votes=votes, memory=memory, limit=limit)
         return {"reviews": [each.record() for each in found]}
@@ -287,4 +291,6 @@ def told(error: Error | Refused) -> dict[str, Any]:
 
 def status_of(error: Error) -> int:
     """The status that an error is told with."""
+    # What nobody foresaw is taken for our own fault: 503 asks to come again, 400 would tell
+    # a client to change.
     return STATUS.get(error.code, 400 if error.code.startswith("input.") else 503)

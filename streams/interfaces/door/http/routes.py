@@ -28,6 +28,7 @@ def door_of(request: Request) -> Door:
 ADoor = Annotated[Door, Depends(door_of)]
 
 
+# Each route names its guest, and so cannot be reached without one.
 def guest_of(door: ADoor, authorization: Annotated[str | None, Header()] = None) -> Guest:
     """Return the guest who asks. Raises ``Refused``."""
     return door.access.guest(authorization)
@@ -77,6 +78,8 @@ async def events(
     door: ADoor,
     guest: AGuest,
     after: Annotated[int, Query(ge=0, lt=1 << 62)] = 0,
+    # Browsers send it by themselves when they come back. It is text of theirs, hence
+    # the narrow pattern.
     last_event_id: Annotated[str | None, Header(pattern=r"^[0-9]{1,18}$")] = None,
 ) -> Response:
     """The episode's records as server-sent events, as they are written; the answer comes last.

@@ -143,8 +143,8 @@ async def speak(service: Service) -> None:
 
 def app_of(service: Service, hosts: Hosts, origins: Sequence[str] = ()) -> ASGIApp:
     """The ASGI application over a client that is open: the same guards as the HTTP door's, in the same order."""
-    # Host and Origin are looked at before the SDK sees a request, by rules that name
-    # more than loopback.
+    # Without the SDK's sessions: one would be a second credential beside the token. Host and Origin
+    # are looked at before the SDK sees a request, by rules that name more than loopback.
     theirs = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     app = server_of(service).streamable_http_app(
         streamable_http_path=PATH,

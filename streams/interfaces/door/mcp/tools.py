@@ -148,6 +148,7 @@ async def solve(
     async def followed() -> Answer:
         nonlocal simulated
         async for record in handle.events():
+            # As the episode's opening says: it may have been worked on elsewhere, or long ago.
             if isinstance(record.event, EpisodeOpened):
                 simulated = SIMULATED in record.event.backbones
             await progress(record)
@@ -327,6 +328,7 @@ async def search(
     service: Service, guest: Guest, given: SearchArguments, progress: Progress
 ) -> Searched:
     """Find lessons of a guest's own memory."""
+    # The guest's own memory and no other: lessons quote the problems that they were learned from.
     found = await service.client.lessons(given.query, memory=guest.name, top=given.top)
     return Searched(lessons=[SearchedLesson.of(each) for each in found])
 
@@ -355,6 +357,7 @@ class Tool(Generic[A]):
             arguments = self.arguments.model_validate(given)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
+            # By its name, since the model that made the call is the one that has to mend it.
             field = ".".join(map(str, first["loc"])) or "arguments"
             detail = first["msg"].removeprefix("Value error, ")
             raise Error(detail, code="input.field", field=field) from error
@@ -363,6 +366,8 @@ class Tool(Generic[A]):
 
 def tools_of(policies: Sequence[str]) -> list[Tool[Any]]:
     """The tools of a server that offers these policies."""
+    # In the description of one tool: a tool for each of thirty policies would fill an
+    # assistant's context.
     listed = ", ".join(f"`{name}`" for name in policies)
     return [
         Tool(
