@@ -143,7 +143,7 @@ async def conclude_set(work: SetWork, run: Run) -> tuple[Conclusion, ...]:
     members = len(work.members)
     try:
         # Inside the ``try``: a policy that returns something else has a defect like any other.
-        found: object = await drive(work.steps(), run, work.ledger())
+        found = cast("object", await drive(work.steps(), run, work.ledger()))
         if not isinstance(found, tuple | list) or len(cast("Sequence[Any]", found)) != members:
             raise TypeError(f"a set ends with a Conclusion for each of its {members} members")
         pairs = zip(work.members, cast("Sequence[Any]", found), strict=True)

@@ -109,7 +109,7 @@ def parse_as(model: type[M], raw: bytes) -> M:
         raise BadLine(error.start + 1, "", what, "input.encoding") from error
     found = _json(text)
     if not isinstance(found, dict):
-        what = f"expected an object, found {_FOUND.get(type(found), 'a number')}"
+        what = f"expected an object, found {_FOUND.get(type(cast('object', found)), 'a number')}"
         raise BadLine(1, "", what, "input.type")
     value = cast("dict[str, Any]", found)
     _check_values(text, value)
@@ -159,7 +159,12 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON number")
 
 
-_FOUND = {type(None): "null", bool: "a boolean", str: "a string", list: "a list"}
+_FOUND: dict[type[Any], str] = {
+    type(None): "null",
+    bool: "a boolean",
+    str: "a string",
+    list: "a list",
+}
 """What a line may be instead of an object."""
 
 

@@ -187,7 +187,8 @@ class Mailbox:
         """An episode that is on the log, or whose problem is."""
         id, memory, headers = "", "", dict[str, str]()
         admitted = self.log.find(episode, "admitted")
-        # An admitted problem is read from its record, as the worker read it; one that waits has only this.
+        # An admitted problem is read from its record, as the worker read it; one that
+        # waits has only this.
         put = messages.find(self.log, "problems", episode)
         if isinstance(admitted, ProblemAdmitted):
             id, memory = admitted.problem.id, admitted.problem.memory
