@@ -14,6 +14,11 @@ from schemas.price import MILLION, Price
 from schemas.problem import Limits
 from schemas.questions import Remaining
 
+# The driver holds one ledger per lane: it reserves before it asks, settles with what came back,
+# splits at a fork and joins after it. A policy sees what is left only by asking (``Remain``), so
+# that its record says what it knew. Replay settles by recorded usage and comes to the same refusals
+# without a clock.
+
 Which: TypeAlias = Literal["calls", "tokens", "cost", "seconds"]
 
 
@@ -103,10 +108,13 @@ class Ledger:
             if affordable is not None and affordable < 1:
                 return "cost"
             max_tokens = _least(max_tokens, affordable)
-        tokens = prompt_tokens + (max_tokens or 0)
-        return Reservation(max_tokens, tokens, _cost(prompt_tokens, max_tokens or 0, price))
+        completion_tokens = max_tokens or 0
+        cost = 0.0 if price is None else price.of(prompt_tokens, completion_tokens)
+        return Reservation(max_tokens, prompt_tokens + completion_tokens, cost)
 
     def _affordable(self, prompt_tokens: int, price: Price | None) -> int | None:
+        # The reply is cut to what can be paid for. A prompt's own price cannot be cut, so it comes
+        # off first.
         left = self.cost or 0.0
         if price is not None:
             left -= price.of(prompt_tokens, 0)
@@ -152,6 +160,8 @@ class Ledger:
 
         Lanes run beside each other, so each has all the seconds that are left.
         """
+        # Each lane has a ledger of its own from the start. With one that they shared, who is
+        # refused would hang on who was quicker, and a replay would come to other answers.
         calls = shares(self.calls, lanes, allow)
         tokens = shares(self.tokens, lanes, None)
         cost = None if self.cost is None else self.cost / lanes
@@ -170,7 +180,3 @@ class Ledger:
 
 def _least(left: int | None, right: int | None) -> int | None:
     return right if left is None else left if right is None else min(left, right)
-
-
-def _cost(prompt_tokens: int, completion_tokens: int, price: Price | None) -> float:
-    return 0.0 if price is None else price.of(prompt_tokens, completion_tokens)

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from handlers.learning.measured import Measured
     from schemas.events.strategy import Proposed
 
+# How it works. A policy holds a ``Bandit`` for one episode: it scores with the arms of the pinned
+# memory version and folds the episode's own rewards on top. The same pulls leave the episode in its
+# summary, and the fold applies ``linucb`` to them when the batch closes. Both sides must come to
+# the same bits, since a version's hash covers the arms; therefore everything here is pure, adds in
+# one fixed order, and rounds before it compares.
+
 State = Mapping[str, Any]
 Word: TypeAlias = Literal["retired", "restored"]
 FOREVER = "start"
@@ -71,13 +77,12 @@ def arms_of(state: State, constants: State) -> list[Arm]:
     known = cast("Sequence[Mapping[str, Any]]", state.get("arms", ()))
     if not known:
         return start(constants["start"])
-    return [_read(arm) for arm in known]
-
-
-def _read(arm: Mapping[str, Any]) -> Arm:
-    known: dict[str, Any] = dict(arm)
-    known["rows"] = tuple((str(x), float(r)) for x, r in arm.get("rows", ()))
-    return Arm(**known)
+    # JSON knows no tuples, and ``dual`` finds a regression again by its rows: they must be
+    # hashable.
+    return [
+        Arm(**{**arm, "rows": tuple((str(x), float(r)) for x, r in arm.get("rows", ()))})
+        for arm in known
+    ]
 
 
 def written(arm: Arm) -> dict[str, Any]:
@@ -136,6 +141,8 @@ def pulled(arm: Arm, embedding: str, reward: float, rated: float, constants: Sta
 def regressed(arm: Arm, embedding: str, reward: float, constants: State) -> Arm:
     """The arm with one more context and its reward in its regression."""
     dims = constants["feature_dims"] or width(embedding)
+    # The rows are kept while they take less room than half of the symmetric matrix that they add up
+    # to; in the dual form they are kept for good, for there the matrix is what would be slow.
     if arm.inverse is None and (is_dual(dims, constants) or len(arm.rows) + 1 <= dims // 2):
         return replace(arm, rows=(*arm.rows, (embedding, reward)))
     from handlers.learning.features import features
@@ -149,6 +156,7 @@ def regressed(arm: Arm, embedding: str, reward: float, constants: State) -> Arm:
 
 def retires(arm: Arm, constants: State) -> bool:
     """Whether an arm leaves: proposed, pulled often enough, and its mean below the bar (App. D)."""
+    # Start arms never leave: were all arms retired, nobody could be chosen.
     enough = arm.origin != FOREVER and arm.pulls >= constants["retire_after"]
     return enough and rounded(arm.mean) < constants["retire_below"]
 
@@ -207,6 +215,8 @@ def fate(vector: str, arms: Sequence[Arm], constants: State) -> Fate:
     )
     near = None if nearest is None else nearest.id
     if nearest is not None and similarity is not None and similarity >= constants["merge_above"]:
+        # Merged into a retired arm its pulls would be lost, and as an arm of its own what was
+        # retired would come back under another name.
         if nearest.retired:
             return Fate("refused", None, near, similarity, "like an arm that was retired")
         return Fate("merged", near, near, similarity)
@@ -241,6 +251,7 @@ def admit(
 
 def born(arms: Sequence[Arm], when: str, text: str, parent: str | None, vector: str) -> Arm:
     """A new arm: the next birth, no pull, so Q = 0 (§ 3.3.3)."""
+    # Not the number of arms: after one was evicted that would give a living arm's id a second time.
     birth = max((arm.birth for arm in arms), default=0) + 1
     return Arm(
         id=f"a{birth}",
@@ -263,11 +274,14 @@ def linucb(before: State, members: Sequence[Measured], constants: State) -> dict
     arms = arms_of(before, constants)
     for member in members:
         folded(arms, member.summary, constants)
+    # Who retires is settled when the batch closes: its members all chose among the same arms, so
+    # none of these may leave between two of them.
     return {"arms": [written(settled(arm, constants)) for arm in arms]}
 
 
 def folded(arms: list[Arm], summary: State, constants: State) -> dict[str, str]:
     """One episode: its proposals, then its rewards; the scope's arm for each of its own."""
+    # Proposals come first, for an episode may have pulled an arm that it proposed itself.
     names = join(arms, summary, constants)
     for arm_id, embedding, reward, rated in summary.get("pulls", ()):
         place = _place(arms, names.get(arm_id))
@@ -282,6 +296,9 @@ def _place(arms: Sequence[Arm], arm_id: str | None) -> int | None:
 
 def join(arms: list[Arm], summary: State, constants: State) -> dict[str, str]:
     """An episode's proposals join the arms; the scope's arm for each arm of the episode."""
+    # Episodes of one batch number their proposals from the same arms, so one id stands for several
+    # strategies: each proposal is judged anew here, against what the members before it brought
+    # along.
     names = {arm.id: arm.id for arm in arms}
     for proposal in summary.get("proposals", ()):
         came = fate(proposal["vector"], arms, constants)
@@ -331,6 +348,9 @@ class Bandit:
 
     def admit(self, came: Fate, when: str, text: str, vector: str) -> Arm:
         """Have a proposal join, in the place of one that it evicts. The new arm."""
+        # The scorer's arms stand at the places of these arms. It grows when it is next asked, so an
+        # arm that it never saw has no place there yet; whatever it did see must leave both lists
+        # together.
         place = None if came.evicts is None else _place(self.arms, came.evicts)
         if place is not None and self.scorer is not None and place < len(self.scorer.arms):
             self.scorer.drop(place)
@@ -357,6 +377,8 @@ class Bandit:
         from handlers.learning.linucb import DualUcb, LinUcb
 
         dims, known = self.constants["feature_dims"] or embedded, self.constants
+        # A matrix cannot be turned back into pulls: one arm that holds one decides the form for
+        # all.
         if self.scorer is None:
             by_pulls = is_dual(dims, known) and not any(arm.inverse for arm in self.arms)
             form = DualUcb if by_pulls else LinUcb

@@ -16,6 +16,12 @@ from handlers.answers.alike import alike
 from handlers.learning.measured import Measured, VectorOf
 from handlers.learning.texts import content_words, features
 
+# Both MGV and the cascade fold their cases here; only MGV has beliefs. A policy ranks with ``rate``
+# what the fold has updated, and holds a copy of the beliefs that it updates by its own verdicts
+# while an episode lasts. The copy is thrown away: what counts for later problems are labels, where
+# there are any.
+
+# One success and one failure are assumed in advance, so that a single trial makes nothing certain.
 PRIOR_SOLVED, PRIOR_TRIALS = 1, 2
 """rate = (s + 1) / (n + 2)."""
 BANDS: Final = ((0.5, "low"), (0.8, "middle"), (float("inf"), "high"))
@@ -76,6 +82,8 @@ def after(
     cases = list(before.get("cases", ()))
     beliefs: dict[str, Any] = dict(before.get("beliefs", {}))
     words: dict[str, int] = dict(before.get("words", {}))
+    # A memory version is closed again when a problem of it was forgotten; members that count
+    # already must not count twice then.
     known = {case["id"] for case in cases}
     for member in members:
         if member.episode in known or not member.summary:
@@ -125,6 +133,8 @@ CARRIED: Final = ("class", "vector", "diagnosis", "confidence", "signals", "know
 def evidence_of(member: Measured, constants: Mapping[str, Any]) -> Iterator[Evidence]:
     """What a member says of strategies, of the diagnosis, and of the agent itself."""
     summary = member.summary
+    # All attempts count under what the problem turned out to be, not under what it was taken for: a
+    # first guess that is copied on would never be corrected (design/mgv.md D2).
     was = borne_out(member, constants)
     for each in summary.get("tuples", ()):
         named = each if was is None else {**each, "diagnosis": was}
@@ -169,6 +179,7 @@ def solved_by(
         return None
     answer = each.get("answer")
     same = alike(answer, member.answer)
+    # Where the given answer was wrong, another one that was not given may have been right: unknown.
     return right if same else False if right or answer is None else None
 
 

@@ -18,6 +18,11 @@ from handlers.learning.elementary import exp, log
 from handlers.learning.metrics import Pairs
 from schemas.memory import Labels
 
+# Few labels fit only a curve of few parameters: two numbers up to ``MOST_PLATT`` labels, free steps
+# above, once there are enough to place them. Below ``LEAST`` either would tell of chance, not of
+# the policy. Labels are sorted before they are fitted, so that the order in which grades came in
+# changes nothing.
+
 RULE = "platt-isotonic@1"
 """What calibrates, as ``name@version``: batches pin it."""
 LEAST = 30
@@ -117,6 +122,8 @@ def _newton(
     points: Sequence[tuple[float, float]], slope: float, offset: float
 ) -> tuple[float, float]:
     """One step, at most of length 1 in each part."""
+    # Equal confidences make the matrix singular: the ridge, or else a step of the offset alone,
+    # goes on even so. The bound keeps a step on a flat stretch from leaping far beyond the end.
     ga = gb = 0.0
     aa, ab, bb = _RIDGE, 0.0, _RIDGE
     for x, target in points:
@@ -133,25 +140,22 @@ def _newton(
 
 def isotonic(pairs: Pairs) -> Isotonic:
     """Least squares among rising functions: neighbours that fall are pooled."""
-    blocks: list[tuple[float, int, float, float]] = []  # rights, labels, first x, last x
-    for x, rights, labels in _grouped(pairs):
+    # Equal confidences are one point from the start: a step must not fall apart where x does not
+    # move.
+    counts: dict[float, list[int]] = {}  # rights, labels
+    for x, right in sorted(pairs):
+        found = counts.setdefault(x, [0, 0])
+        found[0] += right
+        found[1] += 1
+    blocks: list[tuple[int, int, float, float]] = []  # rights, labels, first x, last x
+    for x, (rights, labels) in counts.items():
         blocks.append((rights, labels, x, x))
-        while len(blocks) > 1 and _falls(blocks[-2], blocks[-1]):
+        while len(blocks) > 1:
             one, other = blocks[-2:]
+            # Shares are compared by cross products of whole numbers: no rounding decides what is
+            # pooled.
+            if one[0] * other[1] < other[0] * one[1]:
+                break
             blocks[-2:] = [(one[0] + other[0], one[1] + other[1], one[2], other[3])]
     ends = [(x, rights / labels) for rights, labels, a, b in blocks for x in dict.fromkeys((a, b))]
     return Isotonic(tuple(ends))
-
-
-def _falls(one: tuple[float, int, float, float], other: tuple[float, int, float, float]) -> bool:
-    return one[0] * other[1] >= other[0] * one[1]
-
-
-def _grouped(pairs: Pairs) -> list[tuple[float, int, int]]:
-    """Equal confidences together: x, right ones, all."""
-    found: dict[float, list[int]] = {}
-    for confidence, right in sorted(pairs):
-        counts = found.setdefault(confidence, [0, 0])
-        counts[0] += right
-        counts[1] += 1
-    return [(x, rights, labels) for x, (rights, labels) in found.items()]

@@ -21,6 +21,12 @@ from schemas.events.base import Event
 from schemas.events.cascade import CandidatesGraded
 from schemas.vectors import pack
 
+# An episode states each weighing (``AnswerWeighed``) and leaves them in its summary. The learner
+# asks which candidates were right and states that (``CandidatesGraded``). ``after`` puts both
+# together when the batch closes; the next episodes weigh with the rates and choose with the arms.
+# Outcomes therefore arrive by the learner's facts alone, and a member without such a fact still
+# becomes a case, of unknown ease.
+
 State = Mapping[str, Any]
 KNOWN: Final = {"right": True, "wrong": False}
 Rate: TypeAlias = Sequence[int]
@@ -100,9 +106,23 @@ def after(
         fact = graded.get(member.episode)
         outcomes = () if fact is None else tuple(KNOWN.get(each) for each in fact.outcomes)
         stages = [_Stage(stage, outcomes) for stage in member.summary["stages"]]
-        cases.append(_case_of(member, stages))
+        case = {
+            "id": member.episode,
+            "problem": member.problem,
+            "vector": member.summary.get("vector"),
+            "features": list(features(member.problem)),
+            # How the first chains did is felt as difficulty, not how the episode ended: the cascade
+            # spends more on hard problems, so its last answers say too little of what was easy.
+            "easy": stages[0].leads if stages else None,
+        }
+        cases.append(case)
         for stage in stages:
-            _count(leads if stage.votes else opinions, stage)
+            if stage.said is not None:
+                # More chains are counted as votes: their lead is shared, and no arm of its own
+                # answers.
+                rates = leads if stage.votes else opinions
+                right, seen = rates.get(stage.key, (0, 0))
+                rates[stage.key] = [right + stage.said, seen + 1]
         for was, now in pairwise(stages):
             _credit(arms, was, now, constants)
     return {
@@ -136,25 +156,10 @@ def _outcome(at: int | None, outcomes: Sequence[bool | None]) -> bool | None:
     return None if at is None or not outcomes else outcomes[at]
 
 
-def _case_of(member: Measured, stages: Sequence[_Stage]) -> dict[str, Any]:
-    """A past problem, and whether what its first chains said was right."""
-    return {
-        "id": member.episode,
-        "problem": member.problem,
-        "vector": member.summary.get("vector"),
-        "features": list(features(member.problem)),
-        "easy": stages[0].leads if stages else None,
-    }
-
-
-def _count(rates: dict[str, Rate], stage: _Stage) -> None:
-    if stage.said is not None:
-        right, seen = rates.get(stage.key, (0, 0))
-        rates[stage.key] = [right + stage.said, seen + 1]
-
-
 def _credit(arms: dict[str, Arm], was: _Stage, now: _Stage, constants: State) -> None:
     """What an arm gained less its price, as far as that is known, added to its regression."""
+    # The regression learns only by how much the expectation is off. Thus an arm that nobody pulled
+    # is as good as expected, and not worth nothing.
     if now.arm in arms and was.leads is not None and now.leads is not None:
         reward = now.leads - was.leads - now.spent / constants["worth"]
         residual = reward - expected_reward(now.arm, was.context, was.margin, constants)
@@ -179,6 +184,7 @@ def expected_reward(arm: str, context: Sequence[float], margin: int, constants: 
     ``margin`` is by how many votes the leading answer leads: fewer chains more than that change nothing.
     """
     calls, rescues, hurts = constants["expected"][arm]
+    # Further chains come in one draw, as many as could turn the vote, and are paid for together.
     calls = max(1, margin) if calls is None else calls
     wrong, price = context[1], context[-1]
     gain: float = wrong * rescues - (1 - wrong) * hurts - calls * price / constants["worth"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any
 
-from handlers.learning.bandits import Arm, State, arms_of, join, regressed, written
+from handlers.learning.bandits import State, arms_of, join, regressed, written
 from handlers.learning.measured import Measured, VectorOf
 
 
@@ -25,6 +25,8 @@ class Folded:
 
     def credits(self) -> Iterator[tuple[str, str | None, float]]:
         """Each pull: its arm in the scope, what its context is made of, and its reward."""
+        # Joined with the vectors of that time, so that every pull goes to the arm which it went to
+        # then.
         arms = arms_of(self.before, self.constants)
         for member in self.members:
             names = join(arms, member.summary, self.constants)
@@ -35,6 +37,8 @@ class Folded:
 
 def pulls_of(member: Measured) -> Iterator[tuple[Sequence[Any], str | None]]:
     """A member's pulls, each with what its context is made of, if that was said."""
+    # Not strict: logs of earlier builds do not say what contexts are made of, and then none is
+    # known.
     return zip(member.summary.get("pulls", ()), member.texts or repeat(None), strict=False)
 
 
@@ -59,16 +63,21 @@ def anew(
     """The arms with vectors by another embedder, each regressed on its own pulls again, in order."""
     if "arms" not in state:
         return dict(state)
-    arms = {arm.id: _bare(arm, vector_of) for arm in arms_of(state, constants)}
+    # The old regression goes: it is a sum over the old vectors, from which nothing can be taken
+    # back.
+    arms = {
+        arm.id: replace(
+            arm,
+            vector=vector_of(arm.text) if arm.vector else None,
+            rows=(),
+            inverse=None,
+            b=None,
+        )
+        for arm in arms_of(state, constants)
+    }
     for batch in history:
         for arm_id, text, reward in batch.credits():
             context = vector_of(text)
             if context is not None and arm_id in arms:
                 arms[arm_id] = regressed(arms[arm_id], context, reward, constants)
     return {"arms": [written(arm) for arm in arms.values()]}
-
-
-def _bare(arm: Arm, vector_of: VectorOf) -> Arm:
-    """An arm with its own vector anew, and no regression yet."""
-    vector = vector_of(arm.text) if arm.vector else None
-    return replace(arm, vector=vector, rows=(), inverse=None, b=None)

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from math import fsum, sqrt
 from operator import mul
 
+# Nine decimals are far coarser than what the last bits of a product differ by, and far finer than
+# what embedders tell apart. So similarities that mean the same are equal, and the tie goes by id.
 DIGITS = 9
 """Decimals to which decisions compare similarities."""
 

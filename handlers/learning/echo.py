@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
+# Without this a rule would be distilled from an attempt that recites it, would seem confirmed, and
+# would be shown again. Fewer than five words in a row are common speech ("the sum of the two"), and
+# are no echo.
 WIDTH = 5
 """Words in a row that two texts must share to count as an echo."""
 MARK = "[...]"
@@ -23,7 +26,24 @@ def cut_echoes(text: str, guidance: Iterable[str], width: int = WIDTH) -> str:
     Source: design/architecture.md#learning-and-order.
     """
     known = _known(guidance, width)
-    return _without(text, _spans(_words(text), known, width)) if known else text
+    if not known:
+        return text
+    words = _words(text)
+    spans: list[tuple[int, int]] = []
+    for at, gram in enumerate(_grams(words, width)):
+        if gram not in known:
+            continue
+        start, end = words[at][1], words[at + width - 1][2]
+        # Echoes that overlap are one: two marks would say that something of its own stood between.
+        if spans and start <= spans[-1][1]:
+            start = spans.pop()[0]
+        spans.append((start, end))
+    pieces: list[str] = []
+    kept = 0
+    for start, end in spans:
+        pieces += [text[kept:start], MARK]
+        kept = end
+    return "".join((*pieces, text[kept:]))
 
 
 def echoes(text: str, guidance: Iterable[str], width: int = WIDTH) -> bool:
@@ -33,6 +53,8 @@ def echoes(text: str, guidance: Iterable[str], width: int = WIDTH) -> bool:
 
 
 def _known(guidance: Iterable[str], width: int) -> set[Gram]:
+    # Guidance may have been cut itself. Words left and right of a cut never stood in a row, and a
+    # text that was cut in the same way would else be taken for its echo.
     grams = {gram for part in guidance for gram in _grams(_words(part), width)}
     return {gram for gram in grams if MARK not in gram}
 
@@ -44,25 +66,3 @@ def _words(text: str) -> list[Word]:
 def _grams(words: Sequence[Word], width: int) -> list[Gram]:
     plain = [word for word, _, _ in words]
     return [tuple(plain[at : at + width]) for at in range(len(plain) - width + 1)]
-
-
-def _spans(words: Sequence[Word], known: set[Gram], width: int) -> list[tuple[int, int]]:
-    """Where in the text the echoes stand, overlapping ones as one."""
-    spans: list[tuple[int, int]] = []
-    for at, gram in enumerate(_grams(words, width)):
-        if gram not in known:
-            continue
-        start, end = words[at][1], words[at + width - 1][2]
-        if spans and start <= spans[-1][1]:
-            start = spans.pop()[0]
-        spans.append((start, end))
-    return spans
-
-
-def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    pieces: list[str] = []
-    at = 0
-    for start, end in spans:
-        pieces += [text[at:start], MARK]
-        at = end
-    return "".join((*pieces, text[at:]))

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from decimal import Context, Decimal, DivisionByZero, InvalidOperation
 
+# ``decimal`` reckons in software, digit by digit, and so hangs on no processor. Overflow is not
+# trapped: it becomes infinity, as with floats.
 _EXACT = Context(prec=25, traps=[DivisionByZero, InvalidOperation])
 """Eight digits more than a float holds."""
 

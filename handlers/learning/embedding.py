@@ -10,6 +10,9 @@ from schemas.identity import text_digest
 from schemas.memory import Memory, MemoryItem
 from schemas.questions import Embed
 
+# Vectors are questions like any other: once recorded they are never asked for again, and a replay
+# needs no embedder. A change of embedder asks for all of a memory's texts here, and folds put the
+# vectors in.
 TOGETHER = 128
 """Texts of one question, so that its record stays small."""
 
@@ -33,6 +36,8 @@ class Anew:
             return None
         found = self.known.get(text_digest(text))
         if found is None:
+            # A dict keeps the order in which texts were missed, so that the question that asks for
+            # them has the same fingerprint on every run; a set would not.
             self.lacks[text] = None
         return found
 

@@ -17,6 +17,12 @@ from handlers.learning.reinforce import Active, Weights, gradient
 from schemas.events.base import Event
 from schemas.events.graph import PairCompared, PathGrounded, PrincipleInduced
 
+# A learning episode grows the graph by ``told``, fact by fact, to see what it may ask about next,
+# and the fold applies the same facts by ``after`` when the version closes. Both must agree, so the
+# graph changes by stated facts alone. Facts hold what happened (a path was met, a pair was
+# compared) and never a weight: a changed rule, or a forgotten problem, is answered by folding the
+# facts again.
+
 Induce: TypeAlias = Literal["contrast", "neighbours", "speculative", "positive", "nothing"]
 Graph: TypeAlias = Mapping[str, Any]
 Weighing: TypeAlias = Literal["learned", "frozen", "structural"]
@@ -33,6 +39,8 @@ def after(
     said: Sequence[Event] = (),
 ) -> dict[str, Any]:
     """The graph after a learning episode, by what it stated; gradients are those of the graph before."""
+    # Pairs were drawn and compared under ``before``. Were their gradients taken from the growing
+    # graph, they would hang on the order of the pairs within the batch.
     start = {**EMPTY, **before}
     graph = {**start, "version": start["version"] + 1}
     for fact in said:
@@ -62,12 +70,14 @@ def met(graph: Graph, fact: PathGrounded, weight: float) -> dict[str, Any]:
     """The edge from case to path, met once more with this outcome. Source: Algorithm 1 lines 5 to 11."""
     case = graph["cases"].get(fact.case, {"subject": fact.subject, "paths": {}})
     was = case["paths"].get(fact.path, {"weight": weight, "right": 0, "wrong": 0, "runs": 0})
+    # Abstaining is on the wrong side, an unknown outcome on neither (design/graph_memory.md D5).
     side = {"right": "right", "wrong": "wrong", "withheld": "wrong"}.get(fact.outcome)
     counted = {} if side is None else {side: was[side] + 1}
     now = graph["version"]
     edge = {**was, **counted, "runs": was["runs"] + 1, "at": now}
     case = {**case, "paths": {**case["paths"], fact.path: edge}, "at": now}
     new: dict[str, Any] = {"principles": {}, "at": now}
+    # One that is known comes later in the literal and so keeps its principles.
     paths = {fact.path: new, **graph["paths"]}
     return {**graph, "cases": {**graph["cases"], fact.case: case}, "paths": paths}
 
@@ -92,6 +102,8 @@ def induction(
     succeeded: Sequence[str], failed: Sequence[str], *, speculate: bool, distil: bool
 ) -> tuple[Induce, int]:
     """What is to be induced, and the calls it costs. Source: Algorithm 1 line 19 on."""
+    # Only a contrast is evidence of what made the difference. A guess and a lone success come from
+    # the appendix and cost a call each, so both have to be asked for (design/graph_memory.md D7).
     if succeeded and failed:
         return "contrast", 1
     if failed:
@@ -125,6 +137,8 @@ def bounded(score: float) -> float:
 
 def _kept(graph: Graph, fact: PrincipleInduced) -> dict[str, Any]:
     """The principle as this fact leaves it; without a text only its strength changes."""
+    # A new text is a new version of the principle, which later episodes are shown; what only bears
+    # it out leaves the text as it is, and so the version too.
     was = graph["principles"].get(fact.principle, {"version": 0})
     if fact.summary:
         said = {
@@ -192,6 +206,8 @@ def anew(state: Graph, vector_of: VectorOf) -> dict[str, Any]:
 
 def active(graph: Graph, similar: Mapping[str, float], weighing: Weighing = "learned") -> Active:
     """The part of the graph that these cases activate: their edges, and those of their paths."""
+    # The weighings other than ``learned`` are the ablations: they leave all weights on record and
+    # pass over them here, so that one graph serves all three.
     learned = weighing == "learned"
     to_path: dict[tuple[str, str], float] = {}
     to_principle: dict[tuple[str, str], float] = {}
@@ -214,6 +230,7 @@ def moved(graph: Graph, start: Graph, fact: PairCompared, step: float) -> dict[s
     part = active(start, dict(fact.active)).without(fact.out or ())
     if utility == 0 or fact.principle not in {name for _, name in part.to_principle}:
         return dict(graph)
+    # Rivals' edges move too: the softmax makes every principle's share hang on all others.
     slopes = gradient(part, fact.principle)
     now = graph["version"]
     cases = _stepped(graph["cases"], "paths", slopes.to_path, step * utility, now)
@@ -229,6 +246,8 @@ def _stepped(
     for (source, target), slope in sorted(slopes.items()):
         node = held[source]
         edge = node[layer][target]
+        # ``at`` says in which version an edge changed: one that did not move must not claim to
+        # have.
         if slope:
             edge = {**edge, "weight": edge["weight"] + step * slope, "at": now}
             held[source] = {**node, layer: {**node[layer], target: edge}}

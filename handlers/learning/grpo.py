@@ -31,6 +31,8 @@ def grpo_loss(
     ``new`` and ``old`` are log-probabilities of the tokens under π_θ and π_old given q̃. No KL term.
     Raises ``ValueError`` where a roll-out has no token of its own.
     """
+    # This is what an exported roll-out promises a trainer to mean; ``reinforce`` has the same loss
+    # token by token, and the tests hold a real trainer's figure against both.
     own: Floats = np.asarray(mask, dtype=np.float64)
     count = own.sum(axis=1)
     if not np.all(count > 0):
@@ -39,4 +41,5 @@ def grpo_loss(
     gain = np.asarray(advantages, dtype=np.float64)[:, None]
     bounded = np.clip(ratio, 1 - clip, 1 + clip)
     token = -np.minimum(ratio * gain, bounded * gain)
+    # The mean is taken per roll-out first: else a long one would weigh more than a short one.
     return float(((token * own).sum(axis=1) / count).mean())

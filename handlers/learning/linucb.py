@@ -15,6 +15,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+# A regression is kept in one of two forms. ``Ridge`` holds A⁻¹ and b, d² numbers whatever was
+# pulled; ``Dual`` holds the pulls, which takes less while they are fewer than dimensions. Either
+# gives the same scores once these are rounded, so an arm may change its form, and ``bandits`` picks
+# the one that costs less. The inverse is updated, never solved for anew: a solver's last bits hang
+# on the machine.
+
 DIGITS = 9
 """Decimals to which scores are compared."""
 PART = 128
@@ -92,6 +98,8 @@ class LinUcb:
 
     def grow(self, known: Ridge | None = None) -> int:
         """One arm more; its place."""
+        # Copying all arms costs less than it seems: it happens when an arm joins, scoring in every
+        # round.
         arm = known or Ridge(self.dims, self.ridge)
         self.arms.append(arm)
         half = self._halved(arm)[:, None, :]
@@ -116,10 +124,12 @@ class LinUcb:
 
     def scores(self, x: Vector) -> list[float]:
         """xᵀθ + c √(xᵀA⁻¹x) of every arm, rounded. Source: Meta-Reasoner eq. (3)."""
+        # Entries off the diagonal stand for two of the whole matrix and so weigh double.
         weight = (x[:, None] * x).ravel().take(self._half) * self._weight
         np.multiply(self._stack, weight.reshape(self._rows, 1, -1), out=self._room)
         spread = self._room.sum(axis=0).T.copy().sum(axis=0)
         mean = (self._theta * x[:, None]).sum(axis=0)
+        # In exact arithmetic xᵀA⁻¹x is never negative; rounding may bring it just below 0.
         bonus = self.exploration * np.sqrt(np.maximum(spread, 0.0))
         return [round(score, DIGITS) + 0.0 for score in (mean + bonus).tolist()]
 
@@ -148,6 +158,8 @@ class Dual:
 
     def add(self, x: Vector, reward: float) -> None:
         """One more pull in the context x."""
+        # The inverse of the bordered matrix follows from the old one by its Schur complement
+        # ``left``, which is at least λ, so it is never divided by 0.
         n = self.count
         if n == len(self._rewards):
             self._grow(2 * n)
@@ -216,6 +228,8 @@ class DualUcb:
 
     def add(self, place: int, x: Vector, reward: float) -> None:
         """Credit a reward to an arm."""
+        # What is known elsewhere lies in a cache that other episodes score with: it is copied
+        # before the first pull that is this one's alone.
         if not self._own[place]:
             self.arms[place], self._own[place] = self.arms[place].copy(), True
         self.arms[place].add(x, reward)
@@ -246,6 +260,7 @@ def kept(arm: Ridge) -> tuple[str, str]:
 
 def restored(inverse: str, b: str) -> Ridge:
     """The regression that was kept."""
+    # The ridge is in the inverse already; the one given here is overwritten with it.
     vector = unpacked(b)
     arm = Ridge(len(vector), 1.0)
     row, column = np.triu_indices(len(vector))

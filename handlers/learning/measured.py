@@ -8,6 +8,9 @@ from typing import Any, Self, TypeAlias
 
 from schemas.events.learning import Reflected
 
+# A learning rule sees neither the log nor a policy's settings: only this, in the order of the
+# batch, and constants. So it can be applied to any version again, by a build that lacks the policy.
+
 VectorOf: TypeAlias = Callable[[str | None], str | None]
 """The packed vector of a text by another embedder; none where nobody could make it, or the text is unknown."""
 

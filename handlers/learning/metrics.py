@@ -14,6 +14,8 @@ from typing import TypeAlias
 
 from handlers.learning.elementary import log
 
+# All sums are ``fsum`` and all logarithms our own: reports are compared to the last digit between
+# machines.
 BINS = 15
 Pairs: TypeAlias = Sequence[tuple[float, bool]]
 """A confidence and whether the answer was right."""
@@ -28,6 +30,7 @@ def bins(pairs: Pairs, count: int = BINS) -> list[tuple[int, float, float]]:
     """Per equal-width bin: how many, mean confidence, share right; empty bins are (0, 0, 0)."""
     found: list[list[tuple[float, bool]]] = [[] for _ in range(count)]
     for confidence, right in pairs:
+        # A confidence of 1 would open a bin of its own; it belongs to the last.
         found[min(int(confidence * count), count - 1)].append((confidence, right))
     return [
         (len(each), fsum(c for c, _ in each) / len(each), accuracy([r for _, r in each]))
@@ -80,6 +83,8 @@ def aurc_worth(pairs: Pairs) -> list[float]:
         places += 1 / k
         total += risk / k
         worth[at] = risk + (not pairs[at][1]) * places - total
+    # Influences add up to 0 in theory only for many pairs; the shift makes their mean the figure
+    # itself, so that an interval made of them lies around it.
     shift = aurc(pairs) - fsum(worth) / len(pairs) if pairs else 0.0
     return [value + shift for value in worth]
 

@@ -16,6 +16,10 @@ from schemas.memory import Memory, MemoryItem
 from schemas.questions import Recall, RecalledItem
 from schemas.vectors import unpack
 
+# The mirror in ``state`` proposes candidates in single precision, and ``nearest`` decides among
+# them here. A replay decides by the same function over the whole memory, so nothing may hang on who
+# proposed.
+
 Hit = tuple[MemoryItem, float | None]
 
 
@@ -43,6 +47,8 @@ def nearest(
         for item in lessons
         if not question.exclude or item.subject != question.exclude
     ]
+    # A problem that comes again must not be shown its own answer (design/mc2.md D11): lessons of
+    # the same subject are out before anything is ranked, so they take no place among the top.
     scored.sort(key=lambda hit: (-hit[1], hit[0].id))
     return wanted(scored, question, meant)
 
@@ -58,6 +64,8 @@ def wanted(
     for item, similarity in scored:
         if similarity < meant.floor or len(found) == question.top:
             break
+        # Three lessons in the same words would tell no more than one, and push out what else was
+        # near.
         own = Pointed.at(item)
         if not any(own.same(other, meant) for other in said):
             found.append((item, similarity))

@@ -13,6 +13,10 @@ from math import fsum, sqrt
 
 from handlers.learning.elementary import exp
 
+# ``graph`` holds the state and applies these formulas to it; ``activate`` shows what they rank
+# highest. Every sum runs over sorted edges by ``fsum``: relevances are stated on the log, and a
+# replay must find the same.
+
 Edge = tuple[str, str]
 Weights = Mapping[Edge, float]
 
@@ -65,6 +69,8 @@ def softmax(scores: Mapping[str, float]) -> dict[str, float]:
     if not scores:
         return {}
     top = max(scores.values())
+    # Weights have no bound, so a bare exponential might overflow; shifted by the top none exceeds
+    # 1.
     raised = {name: exp(score - top) for name, score in scores.items()}
     whole = fsum(raised.values())
     return {name: value / whole for name, value in raised.items()}
@@ -83,6 +89,8 @@ def drawn(shares: Mapping[str, float], chance: float) -> str:
         reached += shares[name]
         if chance < reached:
             return name
+    # Shares that were rounded may add up to a little less than 1, and the draw may fall into the
+    # gap.
     return names[-1]
 
 

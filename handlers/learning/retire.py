@@ -58,6 +58,8 @@ def alike(standing: Standing, mark: str) -> tuple[str, ...]:
 
 def ruled(before: Standing, words: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """The standing after a person retired or restored some items, and with each all that say the same."""
+    # The word is kept for all that say the same now. One that joins them later follows by the
+    # first's mark.
     said = dict(before.get("ruled", {}))
     for mark, word in words:
         first = one(before, mark)
@@ -76,12 +78,15 @@ def shared(standing: Standing, batch: Iterable[Opportunity]) -> Iterator[Opportu
 def tallied(before: Standing, batch: Iterable[Opportunity]) -> dict[str, Any]:
     """The standing after the episodes of a batch; unknown and withheld outcomes count for nothing."""
     known = [(marks, outcome == "right") for marks, outcome in batch if outcome in KNOWN]
+    # What the others of its batch earned is what an item's users were to be expected to earn
+    # without it: a hard batch lowers both sides alike.
     used = Counter(chain.from_iterable(marks for marks, _ in known))
     wins = Counter(chain.from_iterable(marks for marks, right in known if right))
     members, rights = len(known), sum(right for _, right in known)
     tally = dict(before.get("tally", {}))
     for mark, uses in used.items():
         won, others = wins.get(mark, 0), members - uses
+        # What everybody had in the prompt can be compared with nobody in this batch.
         if others:
             right, wrong, expected = tally.get(mark, NOTHING)
             share = (rights - won) / others
@@ -146,6 +151,8 @@ RETIREMENTS: Final[Mapping[str, Callable[[Standing, str], bool]]] = MappingProxy
 
 def retired(standing: Standing, rule: str | None) -> frozenset[str]:
     """Marks of everything that is out of service: as a person said, else by the rule."""
+    # Marks that only say again what another says stand in no tally, but leave with the one they
+    # repeat.
     said = standing.get("ruled", {})
     measured = () if rule is None else {*standing.get("tally", ()), *standing.get("tried", ())}
     again = standing.get("same", ())
@@ -155,6 +162,8 @@ def retired(standing: Standing, rule: str | None) -> frozenset[str]:
 
 def is_retired(standing: Standing, mark: str, rule: str | None) -> bool:
     """Whether an item is out of service: as a person said, else by the rule."""
+    # A word on this very item goes before one on those that it repeats, and any word before a
+    # figure.
     said, first = standing.get("ruled", {}), one(standing, mark)
     word = said.get(mark, said.get(first))
     if word is not None:

@@ -58,6 +58,8 @@ def grouped(lessons: Sequence[Pointed], meant: Likeness) -> list[list[int]]:
     """The places of lessons that say the same, in the order of the first of each."""
     found: list[list[int]] = []
     for at, lesson in enumerate(lessons):
+        # Compared with the first of a group alone: likeness is not transitive, and from neighbour
+        # to neighbour a group would drift until its ends said different things.
         like = (group for group in found if lesson.same(lessons[group[0]], meant))
         group = next(like, None)
         if group is None:
@@ -74,6 +76,8 @@ def joined(
 
     ``same`` holds by a lesson's mark the one under which all that say the same are measured and judged.
     """
+    # What older lessons say again was settled when their batch closed, and stays: a lesson's tally
+    # must not move to another mark because a newer one joined.
     known: dict[str, str] = dict(standing.get("same", {}))
     new = {lesson.mark for lesson in lessons if lesson.batch > before} - known.keys()
     asked = [each.vector for each in lessons if each.vector and each.mark in new]
@@ -87,6 +91,7 @@ def joined(
             said += [vectors.get((role, vector, side)) for vector in near.get(own or "", ())]
             _, first = min((one for one in said if one is not None), default=(place, mark))
             if first != mark:
+                # The first may repeat another itself: marks lead to the head at once, in no chain.
                 known[mark] = known.get(first, first)
         texts.setdefault((role, lesson.text_digest), (place, mark))
         vectors.setdefault((role, own, side), (place, mark))
@@ -122,11 +127,9 @@ def twins(
     found: dict[str, list[str]] = {every[at]: [] for at in wanted}
     for its, other in np.argwhere(cosines >= meant.same - MARGIN).tolist():
         one, two = every[wanted[its]], every[other]
-        if cosines[its, other] >= meant.same + MARGIN or _near(one, two, meant):
-            found[one].append(two)
+        if cosines[its, other] < meant.same + MARGIN:  # too near to the threshold to be sure
+            left, right = (Pointed.of("", unpack(each), None) for each in (one, two))
+            if not left.near(right, meant):
+                continue
+        found[one].append(two)
     return {vector: tuple(others) for vector, others in found.items()}
-
-
-def _near(one: str, other: str, meant: Likeness) -> bool:
-    left, right = (Pointed.of("", unpack(each), None) for each in (one, other))
-    return left.near(right, meant)
