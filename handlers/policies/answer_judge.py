@@ -11,6 +11,10 @@ from schemas.asking import Steps
 from schemas.events.reasoning import Generated
 from schemas.settings import PolicySettings
 
+# A judge is a policy so that its one question is recorded, limited and replayed as any other. It
+# works in an episode of its own beside the one it judges: its cost stands in a column of its own,
+# and the answer that it judged was delivered before, so nothing that it says can reach a prompt.
+
 
 class JudgeSettings(PolicySettings):
     """What is judged: an answer, and the references that it is held against."""

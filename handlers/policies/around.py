@@ -17,8 +17,15 @@ from schemas.events.graph import ToolCalled
 from schemas.prompt import Section, Template
 from schemas.questions import Complete, Completion, Recollection, ToolResult, UseTool
 
+# ``through`` is the only place that drives one generator from within another by hand. Everything
+# that is laid around a policy (guidance, set parameters and words, typed answers, what a cascade
+# spends) goes through it, so each layer keeps what a driver relies on: the same number of requests
+# in the same order, hence the same addresses. A layer may change what is asked; it must never ask
+# more, or less.
+
 R = TypeVar("R")
 Change = Callable[[Ask[Any]], Ask[Any]]
+Reading = Callable[[Any], Any]
 
 GENERATORS = frozenset({"reasoner", "step", "thinker", "conductor", "executor"})
 """Roles that produce the reasoning itself; those that judge it have guidance of their own or none."""
@@ -39,6 +46,7 @@ def with_guidance(question: Ask[Any], text: str) -> Ask[Any]:
     """A generator's question with this guidance behind any that it has; others as they are."""
     if not isinstance(question, Complete) or question.role not in GENERATORS:
         return question
+    # Guidance of its own comes first: it was composed for this call, what is added was not.
     template, said = slotted(question.template), dict(question.variables)
     own = said.get(SLOT.variable, "")
     said[SLOT.variable] = f"{own}\n\n{text}" if own else text
@@ -51,16 +59,19 @@ def slotted(template: Template) -> Template:
     """The template with a guidance slot, behind the problem where it has none of its own."""
     if any(section.variable == SLOT.variable for section in template.sections):
         return template
+    # Behind the problem, so that the constant beginning of prompts stays the same for servers'
+    # caches.
     first, *others = template.sections
     return replace(template, sections=(first, SLOT, *others))
 
 
 def unlearned(steps: Steps[R]) -> Steps[R]:
     """The same policy as if nothing had been learned: what its scope knows is another policy's."""
-    return through(steps, read=_nothing)
+    return through(steps, read=_without_items)
 
 
-def _nothing(reply: Any) -> Any:
+def _without_items(reply: Any) -> Any:
+    # The question itself is still put: left out, all addresses behind it would move.
     return Recollection(reply.version, ()) if isinstance(reply, Recollection) else reply
 
 
@@ -95,22 +106,17 @@ class Watch:
             self.events.append((address, called))
 
 
-def _as_asked(question: Ask[Any]) -> Ask[Any]:
-    return question
-
-
-def _as_answered(reply: Any) -> Any:
-    return reply
-
-
 def through(
     steps: Steps[R],
-    change: Change = _as_asked,
+    change: Change | None = None,
     watch: Watcher | None = None,
     at: str = "",
-    read: Callable[[Any], Any] = _as_answered,
+    read: Reading | None = None,
 ) -> Steps[R]:
-    """The steps of a policy, each question changed and each reply read; ``watch`` is told of everything."""
+    """The steps of a policy, each question changed and each reply read; ``watch`` is told of everything.
+
+    Facts stay as they are, and so does a fork but for the lanes in it.
+    """
     act: Callable[[Any], Any] = steps.send
     given: Any = None
     turn = 0
@@ -121,24 +127,22 @@ def through(
             return cast("R", done.value)
         here = f"{at}{turn}"
         turn += 1
+        put = request
+        if isinstance(request, All):
+            fork = cast("All[Any]", request)
+            lanes = [
+                through(branch, change, watch, f"{here}.{lane}.", read)
+                for lane, branch in enumerate(fork.branches)
+            ]
+            put = All(lanes, fork.allow, twins=fork.twins)
+        elif change is not None and isinstance(request, Ask):
+            put = change(cast("Ask[Any]", request))
         try:
-            act, given = steps.send, read((yield _changed(request, change, watch, here, read)))
+            reply = yield put
         except OutOfLimit as limit:
+            # The policy may catch it and give its best answer, so it is raised where it asked.
             act, given = steps.throw, limit
             continue
+        act, given = steps.send, reply if read is None else read(reply)
         if watch is not None:
             watch.see(here, request, given)
-
-
-def _changed(
-    request: Any, change: Change, watch: Watcher | None, here: str, read: Callable[[Any], Any]
-) -> Any:
-    """What is asked or opened instead; facts stay as they are."""
-    if isinstance(request, All):
-        fork = cast("All[Any]", request)
-        lanes = (
-            through(branch, change, watch, f"{here}.{lane}.", read)
-            for lane, branch in enumerate(fork.branches)
-        )
-        return All(lanes, fork.allow, twins=fork.twins)
-    return change(cast("Ask[Any]", request)) if isinstance(request, Ask) else request

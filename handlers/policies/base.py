@@ -29,6 +29,17 @@ from schemas.problem import Profile
 from schemas.settings import EVERY_ROLE, BadSetting, PolicySettings, meant
 from schemas.spoken import spoken
 
+# Who calls what. A driver runs ``solve`` and sends the answers in; when the episode has closed,
+# ``reflect`` makes the summary that its reflection carries. When a window is full the learner runs
+# ``learn`` as an episode of its own, and the fold applies ``rule`` to the summaries. Verification
+# runs all of these once more over the record and compares.
+#
+# What must never happen. A policy must not touch a clock, a random source or a client: a replay
+# would come to other requests, and the log could not be verified. It must not see an outcome or a
+# label while it works, or what it learned would say nothing of other problems. And ``reflect`` must
+# ask nobody, since it is made again whenever a log is verified: what a policy wants to know of a
+# batch it asks in ``learn``.
+
 S = TypeVar("S", bound=PolicySettings)
 
 Learns: TypeAlias = Literal["labels", "self", "none"]
@@ -262,10 +273,15 @@ class Policy(Generic[S]):
     """For a user's own policy: its file, name and source digest."""
 
     def __post_init__(self) -> None:
+        # Wrapped once, here, so that parameters, words and typed answers hold for every policy
+        # alike, a user's own included. ``learn_nothing`` stays bare: by it others tell who learns
+        # at all.
         for name in ("solve", "learn", "relearn"):
             work = getattr(self, name)
             if work is not learn_nothing:
                 object.__setattr__(self, name, as_set(work))
+        # The outermost layer, for the form that an answer must have is the problem's, whatever was
+        # set.
         object.__setattr__(self, "solve", held(self.solve))
         if self.together is not None:
             together = replace(self.together, solve=held_together(as_set(self.together.solve)))
@@ -273,6 +289,7 @@ class Policy(Generic[S]):
 
     def resolve(self, profile: Profile, values: Mapping[str, Any]) -> S:
         """Its settings. Raises ``BadSetting``, also for a role that it never asks."""
+        # A parameter for a role that is never asked would do nothing, and nobody would notice.
         settings = self.settings.resolve(profile, values)
         for role in settings.parameters:
             if role not in (EVERY_ROLE, *self.roles):

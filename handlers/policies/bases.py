@@ -33,6 +33,9 @@ from handlers.policies.mc2 import MC2
 from handlers.policies.meta_reasoner import META_REASONER
 from handlers.policies.mgv import MGV_ACQUISITION, MGV_FLAVELL, MGV_RETRIEVAL
 
+# Apart from the registry, which also holds the graph memory: the graph is built around one of
+# these, and would else import the module that imports it.
+
 
 def _named(*policies: Policy[Any]) -> Mapping[str, Policy[Any]]:
     return {policy.name: policy for policy in policies}

@@ -26,6 +26,11 @@ from schemas.settings import PolicySettings
 S = TypeVar("S", bound=PolicySettings)
 R = TypeVar("R")
 
+# Methods are compared at equal calls, and a search that spends its last call on judging a thought
+# would lose an answer which plain chain of thought had for one call. So the reserve is kept here,
+# for all of them, and not by each. It ends with the first answer: from then on every call may be
+# spent.
+
 CLOSED = "closing"
 """Who made the answer of the kept call, as the record says it: no attempt of the policy's own."""
 WORKERS = GENERATORS | {"expert"}
@@ -58,6 +63,8 @@ def answering(
             ended = yield from keeping(solve(task, settings), work)
         except OutOfLimit as limit:
             ended = Conclusion(answer=None, ended_by="limit", limit=limit.which)
+        # Whoever had an answer and gives none withholds it on purpose, and what tokens, cost or
+        # seconds ended leaves nothing that a call could be paid with.
         if ended.answer is not None or work.answered or ended.limit != "calls":
             return ended
         remaining = yield from Remain()
@@ -126,7 +133,11 @@ def keeping(steps: Steps[R], work: Work, keeps: int = 1) -> Steps[R]:
             return cast("R", done.value)
         lanes: list[Work] = []
         if isinstance(request, All):
-            request, lanes = _forked(cast("All[Any]", request), work)
+            fork = cast("All[Any]", request)
+            lanes = [Work(work.answered) for _ in fork.branches]
+            pairs = zip(fork.branches, lanes, strict=True)
+            branches = [keeping(branch, lane, keeps=0) for branch, lane in pairs]
+            request = All(branches, fork.allow, twins=fork.twins)
         elif isinstance(request, Complete) and not work.answered and not answers(request):
             request = replace(request, keeps=keeps)
         try:
@@ -136,13 +147,6 @@ def keeping(steps: Steps[R], work: Work, keeps: int = 1) -> Steps[R]:
             continue
         work.take(request, given)
         work.join(lanes)
-
-
-def _forked(fork: All[Any], work: Work) -> tuple[All[Any], list[Work]]:
-    lanes = [Work(work.answered) for _ in fork.branches]
-    pairs = zip(fork.branches, lanes, strict=True)
-    branches = (keeping(branch, lane, keeps=0) for branch, lane in pairs)
-    return All(branches, fork.allow, twins=fork.twins), lanes
 
 
 def answers(question: Complete) -> bool:

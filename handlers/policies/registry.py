@@ -29,6 +29,8 @@ POLICIES: Mapping[str, Policy[Any]] = {
 }
 
 
+# Side runs are verified and resumed like episodes, so their policies must be found by the name that
+# the log holds; but nobody should be offered one to solve a problem with.
 _ASIDE: tuple[Policy[Any], ...] = (JUDGED, RESCORED, *TRUSTED)
 ASIDE: Mapping[str, Policy[Any]] = {each.name: each for each in _ASIDE}
 """What only side runs work by: known by name, and in no list."""

@@ -16,6 +16,9 @@ from handlers.policies.baselines.consistency import ConsistencySettings
 from schemas.asking import Steps
 from schemas.questions import Review, Reviewed
 
+# The episode parks while it waits, which may take days: to the policy the person's word is one more
+# answer, and after a restart it is asked for again without drawing a sample twice.
+
 
 class ReviewedSettings(ConsistencySettings):
     """Settings of self-consistency with a person behind it."""
@@ -53,6 +56,7 @@ def settled(voted: Conclusion, heard: Reviewed) -> Conclusion:
     if heard.verdict is None:
         return voted
     if heard.verdict:
+        # The limit cut the vote short, not what he said.
         return replace(voted, ended_by="reviewed", limit=None)
     return Conclusion(answer=None, ended_by="rejected")
 

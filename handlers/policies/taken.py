@@ -6,14 +6,12 @@ what came back. So a table of events reads both alike.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from handlers.policies.base import Trace
 from schemas.events.base import Event
 from schemas.events.episode import Completed
 from schemas.events.graph import ToolCalled
 from schemas.events.reasoning import Generated
-from schemas.events.traces import Step, TraceTaken
+from schemas.events.traces import TraceTaken
 from schemas.outcome import Found
 
 AGENT = "agent"
@@ -23,40 +21,38 @@ ENDED_BY = "taken"
 
 def trace_of(taken: TraceTaken) -> Trace:
     """A trace as the events of an agent. A further word of the user is none, nor a call whose result nobody knows."""
-    return Trace(_numbered(taken))
-
-
-def _numbered(taken: TraceTaken) -> Iterator[tuple[str, Event]]:
+    events: list[tuple[str, Event]] = []
+    # Tools say one answer for the whole trace: it is what the assistant said last, not at each
+    # turn.
     last = max((at for at, step in enumerate(taken.steps) if step.by == "assistant"), default=-1)
-    number = 0
     for at, step in enumerate(taken.steps):
-        for event in _events(step, str(number), taken.answer if at == last else None):
-            yield str(number), event
-            number += 1
-
-
-def _events(step: Step, address: str, answer: str | None) -> Iterator[Event]:
-    if step.text is None:
-        return
-    if step.by == "assistant":
-        yield Completed(asked=f"Complete {AGENT}", text=step.text, finish="stop", model="")
-        yield Generated(role=AGENT, answer=answer, source=address)
-    elif step.by == "tool":
-        result: Found = "error" if step.failed else "found" if step.text.strip() else "empty"
-        asked = f"UseTool {step.tool or '-'} {step.asked or '-'}"
-        yield ToolCalled(asked=asked, tool=step.tool or "-", result=result, text=step.text)
+        if step.text is None:
+            continue
+        here = str(len(events))
+        if step.by == "assistant":
+            asked = f"Complete {AGENT}"
+            said = Completed(asked=asked, text=step.text, finish="stop", model="")
+            answer = taken.answer if at == last else None
+            read = Generated(role=AGENT, answer=answer, source=here)
+            events += [(here, said), (str(len(events) + 1), read)]
+        elif step.by == "tool":
+            result: Found = "error" if step.failed else "found" if step.text.strip() else "empty"
+            asked = f"UseTool {step.tool or '-'} {step.asked or '-'}"
+            came = ToolCalled(asked=asked, tool=step.tool or "-", result=result, text=step.text)
+            events.append((here, came))
+    return Trace(events)
 
 
 def told(taken: TraceTaken) -> str:
     """A trace as a text: what was said, which tools were called with what, and what they returned."""
-    return "\n\n".join(filter(None, map(_told, taken.steps)))
-
-
-def _told(step: Step) -> str:
-    if step.by == "assistant":
-        return (step.text or "").strip()
-    if step.by == "user":
-        return f"[user] {(step.text or '').strip()}"
-    called = f"[called {step.tool or 'a tool'}{f' with {step.asked}' if step.asked else ''}]"
-    returned = "its result is unknown" if step.text is None else step.text.strip() or "nothing"
-    return f"{called}\n{'failed: ' if step.failed else ''}{returned}"
+    parts: list[str] = []
+    for step in taken.steps:
+        said = (step.text or "").strip()
+        if step.by != "tool":
+            parts.append(f"[user] {said}" if step.by == "user" else said)
+            continue
+        called = f"[called {step.tool or 'a tool'}{f' with {step.asked}' if step.asked else ''}]"
+        # That a tool returned nothing is known; that its result was not recorded is another matter.
+        returned = "its result is unknown" if step.text is None else said or "nothing"
+        parts.append(f"{called}\n{'failed: ' if step.failed else ''}{returned}")
+    return "\n\n".join(filter(None, parts))

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 S = TypeVar("S")
 
+# A type is held twice. On the way out every template that asks for an answer says its form, so that
+# a reply in another one is mended while the model still can. On the way back the conclusion is
+# brought into canonical form, because a policy may make an answer of its own, as a vote does; what
+# does not fit is never delivered.
+
 WRONG_FORM = "form"
 """What ended an episode whose answer has not the form that its problem wants: nothing is delivered."""
 GIVEN = frozenset({"answered", "voted"})
@@ -57,6 +62,8 @@ def held_together(
         said = [task.answer_type for task, _ in tasks]
         if not any(said):
             return steps
+        # A question of a set does not say which member it is about. With types that differ no form
+        # can be demanded on the way out, and each conclusion is held to its own on the way back.
         first = said[0]
         if first is not None and len({each and each.text for each in said}) == 1:
             steps = _asked(steps, first, _Heard())
@@ -78,6 +85,9 @@ class _Heard:
 
 def _ended(steps: Steps[Conclusion], said: AnswerType, heard: _Heard) -> Steps[Conclusion]:
     found = in_form((yield from steps), said)
+    # Asked again in vain for the right form is another end than having nothing to say, and whoever
+    # asked for a typed answer wants to know. Other words of a policy say more of its end, and
+    # stand.
     if heard.again and getattr(found, "answer", "") is None and found.ended_by in GIVEN:
         return replace(found, ended_by=WRONG_FORM)
     return found

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
+# A judge's slip is no verdict. As 0 it would prune the thought that was judged, and small models
+# slip often; as an average it leaves the thought where it stood among its siblings.
 Unread: TypeAlias = Literal["unknown", "zero"]
 
 

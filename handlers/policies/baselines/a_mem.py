@@ -17,6 +17,9 @@ from schemas.memory import Memory, MemoryItem
 from schemas.questions import Embed
 from schemas.vectors import unpack
 
+# A-MEM rewrites neighbours in place. Here a lesson that was stated is never changed, since episodes
+# pinned it: a renewed note joins as one more note, and retrieval finds whichever of both is nearer.
+
 ROLE = "note"
 NEAR = 2
 """Earlier notes that a new one is compared with."""
@@ -67,6 +70,8 @@ def link(name: str, text: str, near: list[MemoryItem], member: Member) -> Steps[
         evolved=((near[0].id, renewed),) if evolved else (),
     )
     if evolved:
+        # Only the context is understood anew; keywords and answer are those of the episode that
+        # was.
         anew = f"{renewed}\n{near[0].text.partition(chr(10))[2]}"
         yield _note(f"{name}+", anew, member, said.source)
         yield from Embed((anew,))

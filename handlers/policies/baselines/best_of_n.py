@@ -60,17 +60,35 @@ def solve(task: Task, settings: BestOfSettings) -> Steps[Conclusion]:
     cost = 2 if settings.pick == "verifier" else 1
     count, spare = yield from affordable(settings.samples, cost)
     lanes = [_sample(task, draw, settings, int(draw < spare)) for draw in range(count)]
+    # Fewer chains that are all judged, rather than all chains of which the last are not: an
+    # allowance for each lane says so before any of them begins, and hangs on nobody's speed.
     allow = [cost + (draw < spare) for draw in range(count)]
     samples = yield from All(lanes, allow)
     chains = [each for each in samples if isinstance(each, Sample)]
     limit = next((chain.limit for chain in chains if chain.limit is not None), None)
-    match settings.pick:
-        case "verifier":
-            return _most_trusted(chains, limit)
-        case "checker":
-            return (yield from _first_right(task, chains, limit))
-        case "vote":
-            return (yield from _voted(task.problem, chains, limit))
+    if settings.pick == "verifier":
+        return _most_trusted(chains, limit)
+    answers = [chain.answer for chain in chains]
+    if settings.pick == "checker":
+        # Equal answers are checked once. Where none is right, or the checker cannot say, the vote
+        # picks.
+        for given in dict.fromkeys(each for each in answers if each is not None):
+            outcome = yield from Check(task.domain, task.problem, given)
+            if outcome == "right":
+                return Conclusion(answer=given, ended_by="checked", limit=limit)
+    answer, votes = vote(answers, task.problem)
+    blank = sum(each is None for each in answers)
+    yield Voted(answer=answer, votes=votes, of=len(answers), unreadable=blank)
+    return Conclusion(
+        answer=answer,
+        ended_by="limit" if limit else "voted",
+        # Blank samples count in the share: an answer that half of them never came to is no sure
+        # one.
+        confidence=votes / len(answers),
+        confidence_source="vote_share",
+        limit=limit,
+        trajectory=next((each.trajectory for each in chains if each.answer == answer), None),
+    )
 
 
 def most_calls(settings: BestOfSettings) -> int:
@@ -104,6 +122,7 @@ def _sample(task: Task, draw: int, settings: BestOfSettings, spare: int) -> Step
                 node=said.source, value=sample.trust, source=heard.source, parse=heard.parse
             )
     except OutOfLimit as limit:
+        # Caught within the lane, for a chain that could not be judged any more still has an answer.
         sample.limit = limit.which
     return sample
 
@@ -116,6 +135,8 @@ def most_trusted(trusts: Sequence[float | None]) -> int | None:
 
 def _most_trusted(chains: Sequence[Sample], limit: str | None) -> Conclusion:
     at = most_trusted([chain.trust for chain in chains])
+    # Without any score the first chain stands, and claims no confidence: chance picks as well as
+    # it.
     if at is None:
         answer = next((chain.answer for chain in chains if chain.answer is not None), None)
         return Conclusion(answer=answer, ended_by="limit" if limit else "unscored", limit=limit)
@@ -126,30 +147,6 @@ def _most_trusted(chains: Sequence[Sample], limit: str | None) -> Conclusion:
         confidence_source="stated",
         limit=limit,
         trajectory=chains[at].trajectory,
-    )
-
-
-def _first_right(task: Task, chains: Sequence[Sample], limit: str | None) -> Steps[Conclusion]:
-    """The first answer that the checker finds right; where none is, or it cannot say, the vote's."""
-    for answer in dict.fromkeys(c.answer for c in chains if c.answer is not None):
-        outcome = yield from Check(task.domain, task.problem, answer)
-        if outcome == "right":
-            return Conclusion(answer=answer, ended_by="checked", limit=limit)
-    return (yield from _voted(task.problem, chains, limit))
-
-
-def _voted(problem: str, chains: Sequence[Sample], limit: str | None) -> Steps[Conclusion]:
-    answers = [chain.answer for chain in chains]
-    answer, votes = vote(answers, problem)
-    blank = sum(each is None for each in answers)
-    yield Voted(answer=answer, votes=votes, of=len(answers), unreadable=blank)
-    return Conclusion(
-        answer=answer,
-        ended_by="limit" if limit else "voted",
-        confidence=votes / len(answers),
-        confidence_source="vote_share",
-        limit=limit,
-        trajectory=next((each.trajectory for each in chains if each.answer == answer), None),
     )
 
 

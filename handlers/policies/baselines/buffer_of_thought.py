@@ -123,6 +123,8 @@ def retrieve(task: Task, descriptor: str, settings: BufferSettings) -> Steps[str
     if task.memory_version == 0:
         return GENERAL
     found = yield from Recall(descriptor, (ROLE,), 1, ("lesson",), exclude=task.subject)
+    # A template of another kind of problem misleads more than none: the paper too has coarse ones
+    # for new tasks, of which this build has one.
     near = [item for item in found.items if similar(item.similarity, settings.threshold)]
     if not near:
         return GENERAL
@@ -162,6 +164,8 @@ class Template:
 
 def learn(batch: Batch, settings: BufferSettings) -> Steps[None]:
     """A template of each solved problem of the batch; those that are new are kept."""
+    # Every answer counts as a solution, right or not: the method learns from its own work without
+    # labels.
     solved = [each for each in batch.members if each.reflected.summary.get("answer") is not None]
     templates: list[Template] = []
     for member in solved:
@@ -171,9 +175,27 @@ def learn(batch: Batch, settings: BufferSettings) -> Steps[None]:
     vectors = yield from Embed(tuple(template.descriptor for template in templates))
     held = [unpack(item.vector) for item in batch.memory.of(ROLE, "lesson") if item.vector]
     fresh = novel(held, vectors, settings.threshold)
-    for at, (template, vector) in enumerate(zip(templates, vectors, strict=True), 1):
-        name = f"T{batch.number}.{at}"
-        yield _kept(name, template, vector) if at - 1 in fresh else _refused(template)
+    for at, (template, vector) in enumerate(zip(templates, vectors, strict=True)):
+        evidence = (template.member.episode,)
+        if at not in fresh:
+            # Said and not just left out: a call was paid for it, and whoever reads the log asks
+            # why.
+            yield LessonDropped(
+                role=ROLE, reason="not novel", source=template.source, evidence=evidence
+            )
+            continue
+        told = template.member.reflected
+        yield LessonDistilled(
+            id=f"T{batch.number}.{at + 1}",
+            role=ROLE,
+            polarity="do",
+            text=template.text,
+            subject=f"{told.domain}/{told.problem_id}",
+            evidence=evidence,
+            source=template.source,
+            # What it is found by is its descriptor and not its text, so the vector comes with it.
+            vector=pack(vector),
+        )
 
 
 def extract(member: Member) -> Steps[list[Template]]:
@@ -204,29 +226,6 @@ def novel(
             known.append(vector)
             kept.add(at)
     return kept
-
-
-def _kept(name: str, template: Template, vector: Sequence[float]) -> LessonDistilled:
-    told = template.member.reflected
-    return LessonDistilled(
-        id=name,
-        role=ROLE,
-        polarity="do",
-        text=template.text,
-        subject=f"{told.domain}/{told.problem_id}",
-        evidence=(template.member.episode,),
-        source=template.source,
-        vector=pack(vector),
-    )
-
-
-def _refused(template: Template) -> LessonDropped:
-    return LessonDropped(
-        role=ROLE,
-        reason="not novel",
-        source=template.source,
-        evidence=(template.member.episode,),
-    )
 
 
 BUFFER_OF_THOUGHT = Policy(

@@ -17,6 +17,10 @@ from schemas.events.reasoning import Generated, Parse
 from schemas.questions import Sampling
 from schemas.settings import PolicySettings
 
+# The measure of everything else: whatever a method costs more than this call has to be earned.
+# Other policies draw their plain chains with ``think`` too, so that their prompts are the same to
+# the letter.
+
 PROMPT = """\
 Solve the problem below."""
 
@@ -26,6 +30,7 @@ CHAIN = Role.of(
     sections=("Problem",),
     reply=[answer()],
     template="chain",
+    # One call and no more: asked again where it cannot be read, it would be compared at two.
     mends=False,
 )
 

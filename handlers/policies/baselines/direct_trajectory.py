@@ -22,6 +22,8 @@ def solve(task: Task, settings: MemorySettings) -> Steps[Conclusion]:
 
 def learn(batch: Batch, settings: MemorySettings) -> Steps[None]:
     """Every episode leaves its trajectory, found again by its problem. No model is asked."""
+    # Trajectories stand in prompts whole, but are embedded by their problems: a new problem is like
+    # an old problem, and like nobody's work on one.
     problems: list[str] = []
     for at, member in enumerate(fresh(batch).members, 1):
         told = member.reflected

@@ -25,6 +25,11 @@ from schemas.identity import hash01
 from schemas.questions import Check, Recall, Sampling
 from schemas.settings import PolicySettings
 
+# Evolution needs many scored runs and no stream of problems. It happens in the learning episodes of
+# the first batches, where a limit of its own pays for it and where labels may be asked for; an
+# episode only recalls what came of it, for one call. What is compared with other methods is both
+# costs together.
+
 ROLE = "instruction"
 FIRST: tuple[str, ...] = (
     "Think step by step and write each step on a line of its own.",
@@ -116,6 +121,8 @@ def learn(batch: Batch, settings: EvoSettings) -> Steps[None]:
     rivals = yield from _scored(first, members, 0)
     population = fittest(rivals, len(first))
     yield _kept(0, rivals, population)
+    # Parents compete with their children: a generation that came out worse must not lose what there
+    # was.
     for generation in range(1, settings.generations + 1):
         children = yield from _offspring(population, batch.seed, generation)
         rated = yield from _scored(children, members, generation)
@@ -125,7 +132,12 @@ def learn(batch: Batch, settings: EvoSettings) -> Steps[None]:
         if len(rated) < len(children):
             break
     if population:
-        yield _consolidated(before, population)
+        yield KnowledgeConsolidated(
+            role=ROLE,
+            rules=tuple((f"I{at}", each.text) for at, each in enumerate(population, 1)),
+            result="consolidated",
+            new=sum(each.text not in before for each in population),
+        )
 
 
 def fittest(rivals: Sequence[Instruction], count: int) -> list[Instruction]:
@@ -139,6 +151,7 @@ def parents(population: Sequence[Instruction], draw: float, again: float) -> tup
     Where no score is above 0 all are alike. Source: Algorithm 2 line 3 (roulette wheel selection).
     """
     first = _wheel([each.score for each in population], draw)
+    # Drawn again from the others: one with itself would only be mutated.
     rest = [0.0 if at == first else each.score for at, each in enumerate(population)]
     second = _wheel(rest, again, but=first)
     return first, second
@@ -154,6 +167,7 @@ def _wheel(scores: Sequence[float], draw: float, but: int | None = None) -> int:
         below += scores[at] / total
         if draw < below:
             return at
+    # Shares add up to a little less than 1 at times, and the draw may fall behind the last of them.
     return max(open_places, key=lambda at: scores[at])
 
 
@@ -186,6 +200,7 @@ def _scored(
     """Each instruction with its share of right answers on the sample; those that a limit cut are left out."""
     found = yield from All(_right(each, m, generation) for each in population for m in members)
     size = len(members)
+    # An instruction that was cut short was tried on fewer problems: its share cannot be compared.
     rows = [found[at * size : (at + 1) * size] for at in range(len(population))]
     return [
         replace(each, score=sum(right is True for right in row) / size)
@@ -211,17 +226,6 @@ def _kept(
         depth=generation + 1,
         values=tuple((each.name, each.score) for each in rivals),
         kept=tuple(each.name for each in kept),
-    )
-
-
-def _consolidated(
-    before: Sequence[str], population: Sequence[Instruction]
-) -> KnowledgeConsolidated:
-    return KnowledgeConsolidated(
-        role=ROLE,
-        rules=tuple((f"I{at}", each.text) for at, each in enumerate(population, 1)),
-        result="consolidated",
-        new=sum(each.text not in before for each in population),
     )
 
 

@@ -18,6 +18,9 @@ from schemas.asking import Steps
 from schemas.events.graph import InsightVoted
 from schemas.events.learning import KnowledgeConsolidated
 
+# Votes stand in the text itself, ``(2) ...``: rules of memory are texts, and so the list survives
+# in any memory, and a person who reads it sees how well an insight is supported.
+
 ROLE = "insight"
 FIRST = 2
 MOST = 20
@@ -74,9 +77,11 @@ def voted(before: Insights, votes: Sequence[Vote]) -> Insights:
         if vote.operation == "ADD":
             held[max(held, default=0) + 1] = (FIRST, vote.text)
         elif number in held:
+            # An edit is support as well: nobody improves what he does not believe in.
             count, text = held[number]
             change = {"UPVOTE": 1, "DOWNVOTE": -1, "EDIT": 1}[vote.operation]
             held[number] = (count + change, vote.text if vote.operation == "EDIT" else text)
+    # The list is shown whole in every prompt: bounded, it loses what has least support.
     alive = [(-count, number, text) for number, (count, text) in held.items() if count > 0]
     return {at: (-n, text) for at, (n, _, text) in enumerate(sorted(alive)[:MOST], 1)}
 

@@ -117,10 +117,12 @@ def solve(task: Task, settings: MacmSettings) -> Steps[Conclusion]:
     """Open, mine until it is enough, execute several times, vote."""
     mining = Mining(task, Sampling(max_tokens=settings.output_cap))
     try:
-        yield from _open(mining)
+        said = yield from OPENER.put(mining.own(), sampling=mining.sampling)
+        yield Generated(role="thinker", source=said.source, parse=said.parse)
+        mining.known += said.items("Conditions")
+        mining.objective = said.get("Objective") or "Answer the problem."
         for turn in range(settings.mining_rounds):
-            yield from _mine(mining, turn)
-            if (yield from _enough(mining, turn)):
+            if (yield from _mine(mining, turn)):
                 break
         for draw in range(settings.votes):
             yield from _execute(mining, draw)
@@ -129,15 +131,11 @@ def solve(task: Task, settings: MacmSettings) -> Steps[Conclusion]:
     return (yield from _voted(mining, None))
 
 
-def _open(mining: Mining) -> Steps[None]:
-    said = yield from OPENER.put(mining.own(), sampling=mining.sampling)
-    yield Generated(role="thinker", source=said.source, parse=said.parse)
-    mining.known += said.items("Conditions")
-    mining.objective = said.get("Objective") or "Answer the problem."
+def _mine(mining: Mining, turn: int) -> Steps[bool]:
+    """New conditions, judged one by one; whether they are enough now.
 
-
-def _mine(mining: Mining, turn: int) -> Steps[None]:
-    """New conditions, judged one by one; each that holds is known to the next one's judge."""
+    Each that holds is known to the next one's judge.
+    """
     own = mining.own("objective", "known_conditions")
     said = yield from MINER.put(own, sampling=mining.sampling, draw=turn)
     yield Generated(round=turn, role="thinker", source=said.source, parse=said.parse)
@@ -145,11 +143,10 @@ def _mine(mining: Mining, turn: int) -> Steps[None]:
         own = mining.own("known_conditions", new_condition=condition)
         heard = yield from CONDITION_JUDGE.put(own, sampling=mining.sampling, draw=turn)
         yield _verdict(heard, "Correct", turn)
+        # A wrong condition spoils all that is built on it; a right one that was refused is found
+        # again.
         if heard.get("Correct") == "YES":
             mining.known.append(condition)
-
-
-def _enough(mining: Mining, turn: int) -> Steps[bool]:
     own = mining.own("objective", "known_conditions")
     heard = yield from ENOUGH_JUDGE.put(own, sampling=mining.sampling, draw=turn)
     yield _verdict(heard, "Enough", turn)
@@ -157,12 +154,14 @@ def _enough(mining: Mining, turn: int) -> Steps[bool]:
 
 
 def _verdict(heard: RoleReply, label: str, turn: int) -> MonitorReported:
+    # A monitor's flag says that something is wrong, so an approval is a NO.
     said = heard.get(label)
     flag: Flag | None = None if said is None else ("NO" if said == "YES" else "YES")
     return MonitorReported(round=turn, flag=flag, source=heard.source, parse=heard.parse)
 
 
 def _execute(mining: Mining, draw: int) -> Steps[None]:
+    # Only who answers is shown the form of the answer; miners and judges see the bare problem.
     own = mining.own("objective", "known_conditions", problem=mining.task.stated)
     said = yield from EXECUTOR.put(own, sampling=mining.sampling, draw=draw)
     parse: Parse = "ok" if said.readable else "unreadable"

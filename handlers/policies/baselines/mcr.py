@@ -30,6 +30,7 @@ disagree, and answer the problem. Do not just count the answers: reason.""",
 def solve(task: Task, settings: ConsistencySettings) -> Steps[Conclusion]:
     """n + 1 calls; without room for the last one, the vote of the chains."""
     sampling = Sampling(max_tokens=settings.output_cap)
+    # Under a limit rather a chain fewer than no reader: without it this would be self-consistency.
     remaining = yield from Remain()
     count = settings.samples
     if remaining.calls is not None:

@@ -8,7 +8,7 @@ Source: Zhang et al. 2024 (ReST-MCTS*), Algorithm 1; CoT2-Meta § B.6.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import inf, sqrt
 from typing import Any, ClassVar
@@ -98,6 +98,8 @@ def back_up(leaf: Branch, value: float | None) -> list[Branch]:
     path: list[Branch] = []
     node: Branch | None = leaf
     while node is not None:
+        # A visit counts even without a value: else the search would come back to what nobody can
+        # judge.
         node.visits += 1
         if value is not None:
             node.valued += 1
@@ -115,9 +117,14 @@ def solve(task: Task, settings: MctsSettings) -> Steps[Conclusion]:
     root, found = Branch(START), list[State]()
     limit: str | None = None
     spent = 0
-    while limit is None and not _enough(found, settings):
-        room = yield from _room(settings.primary_calls - spent)
+    while limit is None and not any(
+        state.value is not None and state.value >= settings.enough for state in found
+    ):
+        remaining = yield from Remain()
+        own = settings.primary_calls - spent
+        room = own if remaining.calls is None else min(own, remaining.calls)
         leaf = select(root, settings.exploration) or root
+        # New draws for a node that is expanded again: equal prompts would bring the same children.
         first = leaf.expansions * settings.candidates
         wanted = [(leaf.state, draw) for draw in range(first, first + settings.candidates)]
         grown, calls = yield from grow_all(task, wanted, room, settings.unread, known=bool(found))
@@ -126,32 +133,17 @@ def solve(task: Task, settings: MctsSettings) -> Steps[Conclusion]:
         spent += calls
         limit = next((state.limit for state in grown if state.limit is not None), None)
         leaf.expansions += 1
-        yield from _attach(leaf, [state for state in grown if state.steps], settings.max_depth)
+        for state in grown:
+            if not state.steps:  # a limit cut its lane before it had a thought
+                continue
+            child = Branch(state, leaf, last=len(state.steps) >= settings.max_depth)
+            leaf.children.append(child)
+            path = tuple((b.state.id, b.visits, b.expected) for b in back_up(child, state.value))
+            yield ValueBackedUp(round=leaf.visits, node=state.id, path=path)
         found += [state for state in grown if state.answer is not None]
     if found or limit is not None:
         return concluded(found, limit)
     return (yield from closing(task))
-
-
-def _room(own: int) -> Steps[int]:
-    remaining = yield from Remain()
-    return own if remaining.calls is None else min(own, remaining.calls)
-
-
-def _enough(found: Sequence[State], settings: MctsSettings) -> bool:
-    return any(state.value is not None and state.value >= settings.enough for state in found)
-
-
-def _attach(leaf: Branch, grown: Sequence[State], max_depth: int) -> Steps[None]:
-    for state in grown:
-        child = Branch(state, leaf, last=len(state.steps) >= max_depth)
-        leaf.children.append(child)
-        path = back_up(child, state.value)
-        yield ValueBackedUp(
-            round=leaf.visits,
-            node=state.id,
-            path=tuple((b.state.id, b.visits, b.expected) for b in path),
-        )
 
 
 REST_MCTS = Policy(

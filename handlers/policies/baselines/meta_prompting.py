@@ -21,7 +21,7 @@ from handlers.roles.role import Role, choice, text
 from schemas.asking import OutOfLimit, Steps
 from schemas.events.reasoning import Generated, ReplyReparsed
 from schemas.prompt import Message
-from schemas.questions import Complete, Sampling
+from schemas.questions import Sampling
 from schemas.reply import Field
 from schemas.settings import PolicySettings
 
@@ -73,6 +73,8 @@ def called(values: Values | Unreadable) -> str | None:
     """The instruction that an expert will see, and nothing else: what stands between the quotes."""
     if isinstance(values, Unreadable) or values.get("Next") != "EXPERT":
         return None
+    # Whatever stands around the quotes is the conductor's own thinking. An expert that read it
+    # would know the problem, and could no longer check what the others found.
     quoted = _QUOTED.search(str(values["Instruction"]))
     return quoted[1].strip() or None if quoted else None
 
@@ -97,7 +99,20 @@ def solve(task: Task, settings: ConductorSettings) -> Steps[Conclusion]:
             if answer is not None:
                 yield Generated(round=turn, role="conductor", answer=answer, source=reply.address)
                 return Conclusion(answer=answer, ended_by="answered")
-            heard = yield from _turn(called(values), turn, reply.address, sampling)
+            instruction = called(values)
+            if instruction is None:
+                # The conductor is told so in its own conversation, which costs no more than any
+                # turn.
+                heard = ERROR
+                reason = "no expert and no answer"
+                yield ReplyReparsed(role="conductor", source=reply.address, reason=reason)
+            else:
+                # The turn is the draw: an expert that is asked the same twice may find something
+                # else.
+                asked = EXPERT.question({"task": instruction}, draw=turn, sampling=sampling)
+                output = yield from asked
+                yield Generated(round=turn, role="expert", source=output.address)
+                heard = f"The expert's output:\n{output.text.strip() or '(nothing)'}"
             history: tuple[Message, ...] = (
                 *question.history,
                 ("assistant", reply.text.strip() or "(no reply)"),
@@ -107,17 +122,6 @@ def solve(task: Task, settings: ConductorSettings) -> Steps[Conclusion]:
     except OutOfLimit as limit:
         return Conclusion(answer=None, ended_by="limit", limit=limit.which)
     return Conclusion(answer=None, ended_by="max_rounds")
-
-
-def _turn(instruction: str | None, turn: int, source: str, sampling: Sampling) -> Steps[str]:
-    """What the conductor hears back: the expert's output, or what was wrong with its turn."""
-    if instruction is None:
-        yield ReplyReparsed(role="conductor", source=source, reason="no expert and no answer")
-        return ERROR
-    asked: Complete = EXPERT.question({"task": instruction}, draw=turn, sampling=sampling)
-    output = yield from asked
-    yield Generated(round=turn, role="expert", source=output.address)
-    return f"The expert's output:\n{output.text.strip() or '(nothing)'}"
 
 
 META_PROMPTING = Policy(

@@ -5,7 +5,7 @@ Source: Gao et al. 2024; MC² App. B (the seven methods); design/baselines.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from pydantic import PositiveInt
@@ -55,31 +55,29 @@ class ChooserSettings(PolicySettings):
     """Tokens that a reply may take."""
 
 
-def _cot(task: Task, cap: int | None) -> Steps[Conclusion]:
-    return cot(task, ChainSettings(output_cap=cap))
-
-
-def _sc(task: Task, cap: int | None) -> Steps[Conclusion]:
-    return consistency.solve(task, consistency.ConsistencySettings(output_cap=cap))
-
-
-def _tot(task: Task, cap: int | None) -> Steps[Conclusion]:
-    return tree.solve(task, tree.TreeSettings())
-
-
-def _self_refine(task: Task, cap: int | None) -> Steps[Conclusion]:
-    return self_refine.solve(task, self_refine.RevisionSettings(output_cap=cap))
-
-
-RUNS: Mapping[str, Callable[[Task, int | None], Steps[Conclusion]]] = {
-    "cot": _cot,
-    "tot": _tot,
-    "sc": _sc,
-    "self_refine": _self_refine,
-    "step_back": lambda task, cap: with_prelude(task, STEP_BACK, cap),
-    "analogical": lambda task, cap: with_prelude(task, ANALOGICAL, cap),
-    "simulate": lambda task, cap: with_prelude(task, SIMULATE, cap),
+PRELUDES: Mapping[str, Role] = {
+    "step_back": STEP_BACK,
+    "analogical": ANALOGICAL,
+    "simulate": SIMULATE,
 }
+"""Methods that write something about the problem first."""
+
+
+def run(method: str, task: Task, cap: int | None) -> Steps[Conclusion]:
+    """The steps of one method, as it would work by itself."""
+    # Their bare generators and not their policies: what is laid around a policy lies around this
+    # one.
+    match method:
+        case "tot":
+            return tree.solve(task, tree.TreeSettings())
+        case "sc":
+            return consistency.solve(task, consistency.ConsistencySettings(output_cap=cap))
+        case "self_refine":
+            return self_refine.solve(task, self_refine.RevisionSettings(output_cap=cap))
+        case "cot":
+            return cot(task, ChainSettings(output_cap=cap))
+        case _:
+            return with_prelude(task, PRELUDES[method], cap)
 
 
 def solve(task: Task, settings: ChooserSettings) -> Steps[Conclusion]:
@@ -89,9 +87,10 @@ def solve(task: Task, settings: ChooserSettings) -> Steps[Conclusion]:
         {"problem": task.posed, "methods": listed},
         sampling=Sampling(max_tokens=settings.output_cap),
     )
+    # A slip of the chooser costs the choice and not the answer.
     method = said.get("Method") or "cot"
     yield StrategyChosen(round=0, arm=method, how="direct", source=said.source)
-    return (yield from RUNS[method](task, settings.output_cap))
+    return (yield from run(method, task, settings.output_cap))
 
 
 META_REASONING = Policy(

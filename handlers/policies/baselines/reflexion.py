@@ -81,8 +81,13 @@ def solve(task: Task, settings: ReflexionSettings) -> Steps[Conclusion]:
     found: str | None = None
     try:
         for trial in range(settings.retries + 1):
-            said = yield from _attempt(task, memory, trial, sampling)
+            own = {"problem": task.stated, "reflections": "\n\n".join(memory)}
+            # A new reflection makes a new prompt; only where none came is the same one drawn again.
+            said = yield from ACTOR.put(own, sampling=sampling, draw=trial - len(memory))
+            parse: Parse = "ok" if said.readable else "unreadable"
+            yield Generated(round=trial, answer=said.answer, source=said.source, parse=parse)
             found = said.answer or found
+            # Nobody evaluates the last attempt: no verdict could change what is answered now.
             if trial == settings.retries:
                 break
             solved = yield from _holds(task, said, trial, sampling)
@@ -93,14 +98,6 @@ def solve(task: Task, settings: ReflexionSettings) -> Steps[Conclusion]:
     except OutOfLimit as limit:
         return Conclusion(answer=found, ended_by="limit", limit=limit.which)
     return Conclusion(answer=found, ended_by="retries")
-
-
-def _attempt(task: Task, memory: list[str], trial: int, sampling: Sampling) -> Steps[RoleReply]:
-    own = {"problem": task.stated, "reflections": "\n\n".join(memory)}
-    said = yield from ACTOR.put(own, sampling=sampling, draw=trial - len(memory))
-    parse: Parse = "ok" if said.readable else "unreadable"
-    yield Generated(round=trial, answer=said.answer, source=said.source, parse=parse)
-    return said
 
 
 def _holds(task: Task, said: RoleReply, trial: int, sampling: Sampling) -> Steps[bool | None]:

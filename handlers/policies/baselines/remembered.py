@@ -17,6 +17,9 @@ from schemas.events.reasoning import Generated
 from schemas.questions import Recall, RecalledItem
 from schemas.settings import PolicySettings
 
+# The memories of other papers differ in what they keep and how they find it. Everything else is the
+# same agent here, so that a comparison of them compares memories and not prompts.
+
 
 class MemorySettings(PolicySettings):
     """Settings of the memory baselines."""
@@ -66,6 +69,8 @@ def reflect(trace: Trace, conclusion: Conclusion, settings: MemorySettings) -> d
     """The trajectory, head and tail, turn by turn."""
     texts = [trace.text(e.source) for _, e in trace.events if isinstance(e, Generated)]
     return {
+        # Said only where it holds, for summaries of earlier builds lack the word and must stay as
+        # they are.
         **({"frozen": True} if settings.frozen else {}),
         "ended_by": conclusion.ended_by,
         "answer": conclusion.answer,

@@ -85,7 +85,11 @@ def revise(task: Task, settings: RevisionSettings, revising: Revising) -> Steps[
             seen = yield from look(task, said, turn, settings, revising.critic)
             if seen.get(SOUND) == "YES":
                 return Conclusion(answer=found, ended_by="sound")
-            said = yield from _again(task, said, seen, turn, settings, revising)
+            # The critic's whole reply goes on, for also one that cannot be read says something.
+            own = {"problem": task.stated, "solution": said.text, revising.heading: seen.text}
+            said = yield from revising.reviser.put(own, sampling=settings.sampling)
+            parse: Parse = "ok" if said.readable else "unreadable"
+            yield Generated(round=turn + 1, answer=said.answer, source=said.source, parse=parse)
             found = said.answer or found
     except OutOfLimit as limit:
         return Conclusion(answer=found, ended_by="limit", limit=limit.which)
@@ -107,21 +111,6 @@ def look(
         parse=seen.parse,
     )
     return seen
-
-
-def _again(
-    task: Task,
-    draft: RoleReply,
-    seen: RoleReply,
-    turn: int,
-    settings: RevisionSettings,
-    revising: Revising,
-) -> Steps[RoleReply]:
-    own = {"problem": task.stated, "solution": draft.text, revising.heading: seen.text}
-    said = yield from revising.reviser.put(own, sampling=settings.sampling)
-    parse: Parse = "ok" if said.readable else "unreadable"
-    yield Generated(round=turn + 1, answer=said.answer, source=said.source, parse=parse)
-    return said
 
 
 def most_calls(settings: RevisionSettings) -> int:

@@ -42,6 +42,8 @@ have passed. Find where it fails, and solve the problem again from there.""",
     template="reasoner.mend",
     mends=False,
 )
+# The loop is self-refine's; only who looks and what it is asked differ, and so any difference in
+# accuracy comes from checking instead of criticising.
 VERIFYING = Revising(VERIFIER, MENDER, "checks")
 
 

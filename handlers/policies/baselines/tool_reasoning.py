@@ -21,6 +21,9 @@ from schemas.prompt import Message
 from schemas.questions import Sampling, UseTool
 from schemas.settings import PolicySettings
 
+# The agent that memories are built around. With guidance or without, its questions differ in one
+# slot alone, so that what a memory is worth can be told by holding both against each other.
+
 
 class ToolSettings(PolicySettings):
     """Settings of tool-integrated reasoning."""
@@ -69,6 +72,8 @@ def reason(task: Task, tool_calls: int, output_cap: int | None, guidance: str) -
             said, move = yield from take_turn(task, history, turn, output_cap, guidance)
             if move.answer is not None:
                 return Conclusion(answer=move.answer, ended_by="answered")
+            # Told once that it did neither, an agent that does neither again would go on so for
+            # ever.
             if move.call is None and history.unread:
                 break
             if move.call is None:
@@ -89,6 +94,7 @@ def take_turn(
     own = {"problem": task.stated, "guidance": guidance}
     question = AGENT.question(own, sampling=Sampling(max_tokens=output_cap), draw=turn)
     said = yield from replace(question, history=tuple(history.turns))
+    # A reply that was cut off may hold half a call, or name an answer that it was about to reject.
     move = move_of("" if said.cut else said.text)
     readable = move.call is not None or move.answer is not None
     parse: Parse = "ok" if readable else "unreadable"

@@ -86,6 +86,8 @@ def solve(task: Task, settings: TreeSettings) -> Steps[Conclusion]:
 
     Methods are compared at equal calls: a tree that is done before its calls are spent grows wider.
     """
+    # More calls do not go into depth: a thought behind the last level would be one more than the
+    # method has.
     kept, seen = list[State](), list[State]()
     limit: str | None = None
     for turn in count():
@@ -94,7 +96,11 @@ def solve(task: Task, settings: TreeSettings) -> Steps[Conclusion]:
         kept += last
         seen += grown
         limit = next((state.limit for state in grown if state.limit is not None), None)
-        if not grown or limit is not None or not (yield from _more(settings)):
+        if not grown or limit is not None or not settings.widen:
+            break
+        # Where nothing limits calls the method itself says how wide it is.
+        remaining = yield from Remain()
+        if remaining.calls is None or remaining.calls < NEED:
             break
     answered = [state for state in (*kept, *seen) if state.answer is not None]
     if answered or limit is not None:
@@ -102,22 +108,19 @@ def solve(task: Task, settings: TreeSettings) -> Steps[Conclusion]:
     return (yield from closing(task))
 
 
-def _more(settings: TreeSettings) -> Steps[bool]:
-    """Whether calls are limited, and some are left."""
-    if not settings.widen:
-        return False
-    remaining = yield from Remain()
-    return remaining.calls is not None and remaining.calls >= NEED
-
-
 def _grow(
     task: Task, settings: TreeSettings, turn: int, *, known: bool
 ) -> Steps[tuple[list[State], list[State]]]:
     """One tree from its root down: what its last level kept, and all that grew. ``known``: there is an answer."""
     kept, seen = [START], list[State]()
+    # Every tree draws thoughts of its own, else a second one from the same root would repeat the
+    # first.
+    draws = range(turn * settings.candidates, (turn + 1) * settings.candidates)
     for depth in range(1, settings.depth + 1):
         known = known or any(state.answer is not None for state in seen)
-        grown = yield from _level(task, kept, settings, turn, known=known)
+        wanted = [(state, draw) for state in kept if state.answer is None for draw in draws]
+        remaining = yield from Remain()
+        grown, _ = yield from grow_all(task, wanted, remaining.calls, settings.unread, known=known)
         seen += grown
         if not grown:
             break
@@ -159,17 +162,6 @@ def closing(task: Task) -> Steps[Conclusion]:
     return Conclusion(answer=said.answer, ended_by="closed", trajectory=trajectory)
 
 
-def _level(
-    task: Task, kept: Sequence[State], settings: TreeSettings, turn: int, *, known: bool
-) -> Steps[list[State]]:
-    """Candidates of every kept state that has no answer yet, as many as the calls left cover."""
-    draws = range(turn * settings.candidates, (turn + 1) * settings.candidates)
-    wanted = [(state, draw) for state in kept if state.answer is None for draw in draws]
-    remaining = yield from Remain()
-    grown, _ = yield from grow_all(task, wanted, remaining.calls, settings.unread, known=known)
-    return grown
-
-
 def grow_all(
     task: Task,
     wanted: Sequence[tuple[State, int]],
@@ -182,6 +174,8 @@ def grow_all(
 
     Until an answer is ``known`` one call of the room is kept back for the closing.
     """
+    # Each lane is granted its need in advance, so as many open as are sure to be valued: a thought
+    # without a value would have to be kept or dropped blindly.
     left = None if room is None else max(0, room - (not known))
     chosen = wanted if left is None else wanted[: left // NEED]
     surplus = len(chosen) if left is None else left - NEED * len(chosen)
@@ -214,6 +208,7 @@ def grow(task: Task, parent: State, draw: int, meter: Meter, unread: Unread) -> 
         state = State(thought.source, (*parent.steps, thought.text), thought.answer)
         value = yield from judge(state.id, task.posed, state.steps, meter, taken(None, unread))
     except OutOfLimit as limit:
+        # A thought that could not be valued any more may still hold the answer.
         was = state or START
         return State(was.id, was.steps, was.answer, taken(None, unread), limit.which)
     return State(state.id, state.steps, state.answer, value)

@@ -106,9 +106,17 @@ def solve(task: Task, settings: TtpiSettings) -> Steps[Conclusion]:
         if limit is not None and not candidates:
             return Conclusion(answer=None, ended_by="limit", limit=limit)
         chosen = least_perplexing(candidates)
+        # Without log-probabilities it would be another method: refused, and not chosen at random.
         if chosen is None:
             return Conclusion(answer=None, ended_by=REFUSED)
-        yield _choice(stage, candidates, chosen)
+        known = [each for each in candidates if each.logprob is not None]
+        yield StrategyChosen(
+            round=stage,
+            arm=chosen.trigger,
+            how="perplexity",
+            scores=tuple((each.trigger, perplexity(each)) for each in known),
+            source=chosen.source,
+        )
         stages.append(chosen.text)
         if chosen.answer is not None or limit is not None:
             return _concluded(chosen, limit)
@@ -146,17 +154,6 @@ def _continue(
     yield Generated(round=stage, answer=said.answer, source=said.source, parse=parse)
     written = said.get("Next_step") or said.text.strip()
     return Candidate(trigger, written, said.answer, said.completion.logprob, said.source)
-
-
-def _choice(stage: int, candidates: Sequence[Candidate], chosen: Candidate) -> StrategyChosen:
-    known = [each for each in candidates if each.logprob is not None]
-    return StrategyChosen(
-        round=stage,
-        arm=chosen.trigger,
-        how="perplexity",
-        scores=tuple((each.trigger, perplexity(each)) for each in known),
-        source=chosen.source,
-    )
 
 
 def _concluded(chosen: Candidate, limit: str | None) -> Conclusion:

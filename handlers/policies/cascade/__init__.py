@@ -15,6 +15,11 @@ from handlers.policies.last_call import answering
 from handlers.policies.mc2.distil import found_by
 from handlers.policies.mc2.settings import Mc2Settings
 
+# ``solve`` draws the first chains and then goes from arm to arm (``arms``); ``working`` knows how
+# far the leading answer is to be trusted, from what ``handlers.learning.cascade`` learned of votes
+# and opinions. After a batch ``learn`` asks which candidates were right. Nothing in an episode
+# hangs on an outcome, only on what earlier batches came to: an arm is chosen for its expected gain,
+# and no grader is asked before the answer is given.
 CASCADE = Policy(
     name="cascade",
     version="1",

@@ -36,6 +36,8 @@ def offered(work: Work) -> Steps[tuple[ArmName, ...]]:
 
 
 def _has_grounds(work: Work, arm: ArmName) -> bool:
+    # Only chains may be drawn again and again: the same check of the same trajectory finds the
+    # same.
     match arm:
         case "more":
             return len(work.chains) < work.settings.most_samples
@@ -76,9 +78,8 @@ def draw(work: Work, count: int) -> Steps[None]:
     first = len(work.chains)
     lanes = [think(work.task.stated, work.settings.sampling, first + at) for at in range(count)]
     said = yield from All(lanes)
-    for lane in said:
-        if not isinstance(lane, Stopped):
-            work.chains.append(Attempt(lane.answer, lane.text))
+    # What was drawn counts before the limit is raised: the answer at the limit is the best so far.
+    work.chains += [Attempt(one.answer, one.text) for one in said if not isinstance(one, Stopped)]
     stopped = next((lane for lane in said if isinstance(lane, Stopped)), None)
     if stopped is not None:
         raise OutOfLimit(stopped.which)
@@ -89,6 +90,7 @@ def check(work: Work) -> Steps[str | None]:
 
     A report that cannot be read speaks neither for the answer nor against it. Source: MC² eq. (5).
     """
+    # What leads may be an opinion without a trajectory that could be gone through.
     leading = work.leading
     if leading is None or leading.answer is None:
         return None
@@ -136,6 +138,9 @@ def guided(work: Work) -> Steps[str | None]:
 def search(work: Work) -> Steps[str | None]:
     """CoT2-Meta under a limit of its own; what it spends of it comes from the episode's."""
     calls = work.settings.search_calls
+    # In a lane of its own, whose allowance bounds it, and without what its scope learned: this
+    # scope's memory is the cascade's. A vote after an abstention would only repeat the chains that
+    # are there.
     values: dict[str, Any] = {"primary_calls": calls, "fallback_samples": 0}
     own = COT2_META.resolve("service", values)
     steps = unlearned(COT2_META.solve(work.task, own))

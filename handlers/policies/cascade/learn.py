@@ -43,12 +43,15 @@ def grade(member: Member, settings: CascadeSettings) -> Steps[CandidatesGraded |
     candidates: list[str] = left.get("candidates", [])
     if not candidates or not left["stages"]:
         return None
+    # All candidates are graded and not only the given one: what an arm changed shows in how the
+    # leading answer before it would have done.
     final: int | None = left["stages"][-1]["leads"]
     outcomes: list[Outcome] = []
     for at, answer in enumerate(candidates):
         outcomes.append((yield from _outcome(member, at == final, answer)))
     if any(outcome in KNOWN for outcome in outcomes):
         return _graded(member, "label", outcomes)
+    # Chains that agree are no witnesses for each other: they are one model's habit, right or wrong.
     confirmed = left["independent"] and left["chance"] >= CONFIRMED
     if settings.unlabelled == "nothing" or not confirmed:
         return None
@@ -82,6 +85,8 @@ def as_mended(member: Member, graded: CandidatesGraded) -> Member | None:
         return None
     if (graded.outcomes[first], graded.outcomes[last]) != ("wrong", "right"):
         return None
+    # A lesson is made of two attempts side by side, as after a restart in MC², whose distiller this
+    # is.
     attempts: list[str] = left["attempts"]
     if not attempts[first] or not attempts[last]:
         return None

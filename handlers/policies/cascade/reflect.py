@@ -26,13 +26,21 @@ def reflect(trace: Trace, conclusion: Conclusion, settings: CascadeSettings) -> 
     stages = [problem.stage(event) for event in weighed]
     vector = next((e.vectors[0] for _, e in trace.events if isinstance(e, Embedded)), None)
     independent = any(event.came is not None for event in weighed)
+    # The first trajectory that came to each candidate. What answered but left no text has an empty
+    # one.
+    attempts = [""] * len(problem.candidates)
+    for _, event in trace.events:
+        if isinstance(event, Generated) and event.answer is not None:
+            for at, candidate in enumerate(problem.candidates):
+                if not attempts[at] and alike(candidate, event.answer):
+                    attempts[at] = excerpt(trace.text(event.source), settings.excerpt_chars)
     return {
         "vector": vector,
         "candidates": problem.candidates,
         "stages": stages,
         "chance": weighed[-1].chance if weighed else None,
         "independent": independent,
-        "attempts": _attempts(trace, problem.candidates, settings.excerpt_chars),
+        "attempts": attempts,
     }
 
 
@@ -54,6 +62,7 @@ class _Problem:
 
     def stage(self, event: AnswerWeighed) -> dict[str, Any]:
         """A weighing in plain values. After chains ``said`` is who leads the vote, after another arm its answer."""
+        # The order matters: the leading answer joins the candidates before what the arm answered.
         votes = event.arm in (None, "more")
         leads = self.place(event.answer)
         return {
@@ -66,14 +75,3 @@ class _Problem:
             "context": list(event.context),
             "spent": event.spent,
         }
-
-
-def _attempts(trace: Trace, candidates: list[str], chars: int) -> list[str]:
-    """An excerpt of the first trajectory that came to each candidate; empty where none did."""
-    found = [""] * len(candidates)
-    for _, event in trace.events:
-        if isinstance(event, Generated) and event.answer is not None:
-            for at, candidate in enumerate(candidates):
-                if not found[at] and alike(candidate, event.answer):
-                    found[at] = excerpt(trace.text(event.source), chars)
-    return found

@@ -140,6 +140,8 @@ class CascadeSettings(PolicySettings):
         return {"more": None, "check": 2, "search": self.search_calls}.get(arm, 1)
 
 
+# Scopes are kept apart by what changes what is learned. Whether anything is learned, what a wrong
+# answer costs and which part is audited changes only how the same knowledge is used.
 CascadeSettings.learning = frozenset(CascadeSettings.model_fields) - {
     *("updates", "wrong_costs", "parameters", "audit"),
 }
@@ -148,6 +150,10 @@ CascadeSettings.learning = frozenset(CascadeSettings.model_fields) - {
 def constants(settings: CascadeSettings) -> dict[str, Any]:
     """What the learning rule hangs on."""
     means: Mapping[ArmName, Means] = {arm: MEANS[arm] for arm in settings.means}
+    # Calls of the cheap model that each arm costs, if its replies are as long as a chain.
+    calls: dict[ArmName, float | None] = {arm: settings.calls(arm) for arm in means}
+    if STRONG in calls:
+        calls[STRONG] = settings.strong_price if settings.price == "money" else 1.0
     return {
         "worth": settings.worth,
         "ridge": settings.ridge,
@@ -157,15 +163,5 @@ def constants(settings: CascadeSettings) -> dict[str, Any]:
         "start": [
             {"name": arm, "when": each.when, "text": each.text} for arm, each in means.items()
         ],
-        "expected": {
-            arm: [_calls_priced(arm, settings), each.rescues, each.hurts]
-            for arm, each in means.items()
-        },
+        "expected": {arm: [calls[arm], each.rescues, each.hurts] for arm, each in means.items()},
     }
-
-
-def _calls_priced(arm: ArmName, settings: CascadeSettings) -> float | None:
-    """Calls of the cheap model that an arm costs, if its replies are as long as a chain."""
-    if arm == STRONG:
-        return settings.strong_price if settings.price == "money" else 1.0
-    return settings.calls(arm)

@@ -40,6 +40,7 @@ def solve(task: Task, settings: CascadeSettings) -> Steps[Conclusion]:
         yield work.stated(None, None)
         ended = yield from escalate(work)
     except OutOfLimit as reached:
+        # Chains may have come in since the last weighing; the answer rests on all of them.
         work.weigh()
         ended, limit = "limit", reached.which
     return concluded(work, ended, limit)
@@ -47,6 +48,7 @@ def solve(task: Task, settings: CascadeSettings) -> Steps[Conclusion]:
 
 def begin(task: Task, settings: CascadeSettings) -> Steps[Work]:
     """What the memory version knows, and how difficult the problem feels. Source: MGV Algorithm 1 line 6."""
+    # Embedded even with an empty memory: this problem is a case for those that come after it.
     query = (yield from Embed((task.problem,)))[0]
     known = Recollection(0, ())
     if task.memory_version > 0:
@@ -98,6 +100,9 @@ def escalate(work: Work) -> Steps[str]:
         chosen, gain = best(scores)
         how: How = "ucb"
         if gain <= 0:
+            # Were only doubtful problems tried further, a regression would know nothing of sure
+            # ones, and chains that agree on something wrong would never be found out. More chains
+            # cannot tell.
             others = [each for each in scores if each[0] != "more"]
             if not others or not audited(work):
                 return "enough"

@@ -92,6 +92,8 @@ class Work:
     @property
     def bandit(self) -> Bandit:
         """The arms as the scope's memory version knows them."""
+        # Frozen, for what a pull gained is known only once its answers were graded, after the
+        # episode.
         pinned = constants(self.settings)
         return Bandit(known_arms(self.learned, pinned), pinned, frozen=True)
 
@@ -110,6 +112,8 @@ class Work:
 
     def weigh(self) -> Lead:
         """The vote of all chains, and then each opinion, as independent witnesses."""
+        # Made anew each time, in the order in which opinions came: more chains change the vote that
+        # every opinion is held against.
         lead = self._vote()
         answer, chance = lead.answer, lead.chance
         for opinion in self.opinions:
@@ -125,6 +129,8 @@ class Work:
         return self.lead
 
     def _vote(self) -> Lead:
+        # Chains without an answer are no candidates but count among all: they speak against whoever
+        # leads.
         given = [chain.answer for chain in self.chains if chain.answer is not None]
         votes: dict[str, list[str]] = {}
         for answer, kind in zip(given, kinds(given, self.task.problem), strict=True):

@@ -10,6 +10,9 @@ from typing import TypeAlias, cast
 from handlers.learning.texts import features
 from handlers.roles.atomic import ACTIONS, Action
 
+# A card holds no word of the problem that it came from: it is matched by complexity alone, and
+# would else carry one problem's numbers into another.
+
 Path: TypeAlias = tuple[Action, ...]
 
 ROLE = "card"
@@ -59,6 +62,7 @@ def complexity(problem: str) -> int:
 
 def matched(cards: Sequence[Card], wanted: int, count: int) -> list[Card]:
     """The nearest in complexity, a card for each way of thinking; ties first seen."""
+    # Two cards of one path would be carried out alike and vote twice for one answer.
     nearest: dict[Path, Card] = {}
     for card in sorted(cards, key=lambda each: abs(each.complexity - wanted)):
         nearest.setdefault(card.path, card)

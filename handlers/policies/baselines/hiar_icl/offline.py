@@ -54,6 +54,7 @@ class Search:
         fresh = next((path for path in below if path not in self.nodes), None)
         if fresh is not None:
             return fresh
+        # The best branch may have been tried to its end: then the next best is gone into.
         ranked = sorted(below, key=lambda path: -self.uct(path))
         return next((found for path in ranked if (found := self.next(path))), None)
 
@@ -101,33 +102,31 @@ def learn(batch: Batch, settings: CardSettings) -> Steps[None]:
 
 def find(search: Search) -> Steps[Card | None]:
     """The card of one problem, after so many ways; a limit leaves the best so far."""
+    told = search.member.reflected
+    subject = f"{told.domain}/{told.problem_id}"
     try:
         for rollout in range(search.settings.rollouts):
             path = search.next()
             if path is None:
                 break
-            yield from _rollout(search, path, rollout)
+            yield from _act(search, path)
+            # A way is worth what its answer is worth, so one without an answer is carried to its
+            # end.
+            if search.nodes[path].answer is None and path[-1] != "reason":
+                path = (*path, "reason")
+                yield from _act(search, path)
+            answer, right = search.nodes[path].answer, False
+            if answer is not None:
+                asked = (told.domain, told.problem, answer, subject, type_of(told))
+                right = (yield from Check(*asked)) == "right"
+            if right:
+                search.right.append(path)
+            values = search.back_up(path, float(right))
+            yield ValueBackedUp(round=rollout, node=named(path), path=values)
     except OutOfLimit:
+        # What was found by then stays: the preparation is paid for, whoever cut it short.
         pass
     return search.card
-
-
-def _rollout(search: Search, path: Path, rollout: int) -> Steps[None]:
-    """One new action, carried to its end where it gives no answer yet; its outcome is backed up."""
-    yield from _act(search, path)
-    if search.nodes[path].answer is None and path[-1] != "reason":
-        path = (*path, "reason")
-        yield from _act(search, path)
-    told, answer = search.member.reflected, search.nodes[path].answer
-    right = False
-    if answer is not None:
-        subject = f"{told.domain}/{told.problem_id}"
-        asked = (told.domain, told.problem, answer, subject, type_of(told))
-        right = (yield from Check(*asked)) == "right"
-    if right:
-        search.right.append(path)
-    values = search.back_up(path, float(right))
-    yield ValueBackedUp(round=rollout, node=named(path), path=values)
 
 
 def _act(search: Search, path: Path) -> Steps[None]:

@@ -56,19 +56,23 @@ class CardSettings(PolicySettings):
 
 def solve(task: Task, settings: CardSettings) -> Steps[Conclusion]:
     """As many calls as the matched cards have actions, within the limit; without an answer one more."""
-    cards = yield from _known(task)
+    cards: Sequence[Card] = STANDARD
+    if task.memory_version > 0:
+        found = yield from Recall(task.problem, (ROLE,), 0, ("rule",))
+        cards = cards_of(item.text for item in found.items) or STANDARD
     wanted = complexity(task.problem)
     remaining = yield from Remain()
     room = None if remaining.calls is None else remaining.calls - 1  # one is kept for an answer
     chosen = affordable(matched(cards, wanted, settings.matched), room)
     if room is not None and len(chosen[0].path) > room:
         chosen = []
+    distances = tuple((each.name, float(abs(each.complexity - wanted))) for each in chosen)
     for at, card in enumerate(chosen):
-        yield _choice(at, card, chosen, wanted)
+        yield StrategyChosen(round=at, arm=card.name, how="matched", scores=distances)
     lanes = [carry_out(task.stated, card, at) for at, card in enumerate(chosen)]
-    found = yield from All(lanes, [len(card.path) for card in chosen])
-    limit = next((lane.which for lane in found if isinstance(lane, Stopped)), None)
-    answers = [None if isinstance(lane, Stopped) else lane for lane in found]
+    results = yield from All(lanes, [len(card.path) for card in chosen])
+    limit = next((lane.which for lane in results if isinstance(lane, Stopped)), None)
+    answers = [None if isinstance(lane, Stopped) else lane for lane in results]
     answer, votes = vote(answers, task.problem)
     if answer is None:
         return (yield from finish(task, answers, limit))
@@ -87,6 +91,8 @@ def finish(task: Task, answers: Sequence[str | None], limit: str | None) -> Step
     """Where no card led to an answer: one plain chain of thought, if a call is left."""
     if answers:
         yield Voted(answer=None, votes=0, of=len(answers), unreadable=len(answers))
+    # A limit of calls that stopped a lane may have left the one that was kept; any other leaves
+    # nothing.
     remaining = yield from Remain()
     if limit not in (None, "calls") or remaining.calls == 0:
         return Conclusion(answer=None, ended_by="limit" if limit else "voted", limit=limit)
@@ -99,6 +105,8 @@ def finish(task: Task, answers: Sequence[str | None], limit: str | None) -> Step
 
 def affordable(cards: Sequence[Card], room: int | None) -> list[Card]:
     """The first cards whose actions the calls left cover together; the first one in any case."""
+    # A card whose last action is not paid for gives no answer, and its calls are lost: whole cards
+    # only.
     chosen = [cards[0]]
     for card in cards[1:]:
         if room is None or sum(len(each.path) for each in (*chosen, card)) <= room:
@@ -131,15 +139,3 @@ def act(problem: str, done: Sequence[str], action: Action, draw: int) -> Steps[T
         parse="ok" if thought.readable else "unreadable",
     )
     return thought
-
-
-def _known(task: Task) -> Steps[Sequence[Card]]:
-    if task.memory_version == 0:
-        return STANDARD
-    found = yield from Recall(task.problem, (ROLE,), 0, ("rule",))
-    return cards_of(item.text for item in found.items) or STANDARD
-
-
-def _choice(at: int, card: Card, chosen: Sequence[Card], wanted: int) -> StrategyChosen:
-    distances = tuple((each.name, float(abs(each.complexity - wanted))) for each in chosen)
-    return StrategyChosen(round=at, arm=card.name, how="matched", scores=distances)
