@@ -167,8 +167,8 @@ KNOWN: tuple[Known, ...] = (
         (
             "a direct choice ignores the reply",
             "advise.py",
-            "return next((arm for arm in arms if arm.id == named), arms[0]), said.source",
-            "return arms[0], said.source",
+            "arm = next((arm for arm in arms if arm.id == named), arms[0])",
+            "arm = arms[0]",
             "papers/test_mr_switches.py::test_direct_choice_has_no_score_and_no_update",
         ),
     ),

@@ -25,6 +25,14 @@ from schemas.problem import Profile
 __all__ = ["GRAPH_MEMORY", "GraphSettings"]
 
 
+# Three phases, each a setting of its own run over problems: ``build`` grounds runs as paths
+# (``runs``, ``grounding``, ``machine``) and induces principles (``build``, ``induce``), ``weigh``
+# compares pairs, ``use`` shows what is relevant (``activate``). Facts are stated here and folded by
+# ``handlers.learning.graph``. Grounding must never see an outcome: a path that knew how it ended
+# would tell right from wrong by itself. And the base policy must work as if nothing was ever
+# learned of it, or principles would be credited with its memory.
+
+
 def solve(task: Task, settings: GraphSettings) -> Steps[Conclusion]:
     """π(· | q̃), q̃ = [m_1 … m_k; q]; the bare base while the graph is built and weighed."""
     base, own = base_of(settings)
@@ -54,6 +62,8 @@ def reflect(trace: Trace, conclusion: Conclusion, settings: GraphSettings) -> di
 
 def take(taken: TraceTaken, settings: GraphSettings) -> dict[str, Any]:
     """What another tool's trace leaves: as of a building episode, whatever the phase is."""
+    # To weigh a pair the problem would have to be run here, and nobody put it here
+    # (design/graph_memory.md D14).
     conclusion = Conclusion(answer=taken.answer, ended_by=ENDED_BY)
     building = settings.model_copy(update={"phase": "build"})
     return reflect(trace_of(taken), conclusion, building)
@@ -70,6 +80,8 @@ def grounded(trace: Trace, conclusion: Conclusion, settings: GraphSettings) -> d
 
 def learn(batch: Batch, settings: GraphSettings) -> Steps[None]:
     """What a batch adds to the graph, or what it moves. ``use`` leaves nothing to learn from."""
+    # A batch may hold both: the phase is no part of the scope, and
+    # each member says under which it worked.
     built, weighed = _in_phase(batch, "build"), _in_phase(batch, "weigh")
     growing = Growing({**EMPTY, **batch.memory.learned}, settings.constants, batch.number)
     yield from keep_cases(batch, built)

@@ -35,6 +35,7 @@ class Activation:
 
 def activate(problem: str, subject: str, settings: GraphSettings) -> Steps[Activation]:
     """One recall of the nearest cases, the case itself left out, and of the principles there are."""
+    # One case more than is wanted: the problem's own may be among them under another subject.
     known = yield from Recall(
         problem, (CASE, PRINCIPLE), settings.active_cases + 1, ("rule", "lesson"), exclude=subject
     )
@@ -47,6 +48,8 @@ def activated(known: Recollection, problem: str, settings: GraphSettings) -> Act
     similar = near(known, text_digest(problem), settings)
     active = graph.active(held, similar, settings.weights)
     texts = {item.id: item.text for item in known.of(PRINCIPLE, "rule")}
+    # A retired principle has no text here. It keeps its edges, for it may be restored, but a pair
+    # must know of it: without it the others' shares are different ones.
     every = relevance(active)
     scores = {name: rho for name, rho in every.items() if name in texts}
     out = tuple(sorted(every.keys() - texts.keys()))

@@ -25,6 +25,10 @@ from schemas.identity import is_taken, seed_of, text_digest
 from schemas.outcome import Outcome
 from schemas.questions import Embed, Recall
 
+# Every fact is stated and then applied to ``Growing`` by the fold's own rule. What a
+# later member of the batch is matched with is therefore the graph that the fold will come
+# to, principles of earlier members included.
+
 
 @dataclass(slots=True)
 class Growing:
@@ -83,6 +87,8 @@ def build(batch: Batch, member: Member, growing: Growing, settings: GraphSetting
     """
     case = text_digest(member.reflected.problem)
     logged = graph.runs_of(growing.graph, case)[2]
+    # The own run was made anyway and counts as one of N; what is on
+    # record from earlier passes does too.
     runs = [(yield from own_run(member, settings))]
     yield from ground(member, case, runs[0], growing)
     more = 0 if is_taken(member.episode) else settings.rollouts - logged - 1
@@ -93,6 +99,7 @@ def build(batch: Batch, member: Member, growing: Growing, settings: GraphSetting
     what, _ = graph.induction(
         succeeded, failed, speculate=settings.speculate, distil=settings.distil_success
     )
+    # Neighbours are looked for only by whoever needs them: the recall is a question on the record.
     similar = {}
     if what in ("neighbours", "speculative"):
         similar = yield from neighbours(member, case, settings)
@@ -123,6 +130,7 @@ def probed(batch: Batch, member: Member, count: int, settings: GraphSettings) ->
     """So many roll-outs more, side by side, each with a seed of its own."""
     if count < 1:
         return []
+    # With one seed for all, an endpoint that honours it would give the same run over and over.
     seeds = (seed_of(batch.seed, member.episode, at) for at in range(count))
     lanes = yield from All([rolled_out(member, seed, settings) for seed in seeds])
     return [ran for ran in lanes if not isinstance(ran, Stopped)]

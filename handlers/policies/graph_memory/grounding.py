@@ -23,6 +23,11 @@ from schemas.events import (
 from schemas.events.base import Act, Event
 from schemas.events.union import KINDS
 
+# Every type of event stands in exactly one of the tables, and a test fails for a type that stands
+# in none: what a new event means for paths has to be decided, for else paths of one policy would
+# change silently with a new fact. Paths are facts on logs, so a changed table makes new paths of
+# old behaviour: the policy gets a new version then.
+
 BY_ACT: Mapping[Act, str | None] = {
     "generated": "reason",
     "assessed": "check",
@@ -148,10 +153,9 @@ class Hunt:
 
 def action_of(event: Event) -> tuple[str, ...]:
     """What one event leads to by itself."""
-    if type(event) in NO_ACTION:
-        return ()
-    if type(event) in ALWAYS:
-        return (ALWAYS[type(event)],)
+    kind = type(event)
+    if kind in NO_ACTION or kind in ALWAYS:
+        return (ALWAYS[kind],) if kind in ALWAYS else ()
     match event:
         case episode.EpisodeClosed():
             return ("answer" if event.status == "answered" else "stop",)
@@ -159,8 +163,11 @@ def action_of(event: Event) -> tuple[str, ...]:
             return ("fault" if event.flag == "YES" else "check",)
         case reasoning.ControllerActed():
             return ({"restart": "plan", "patch": "combine", "accept": "check"}[event.action],)
+        case monitoring.ExperienceFelt() if event.experience != "JOL":
+            return ()
         case search.OracleScored() | search.ConfidenceStated() | monitoring.ExperienceFelt():
-            return _scored(event)
+            # An unknown score is a look at the work that found no fault.
+            return ("fault" if event.value is not None and event.value < LOW else "check",)
         case monitoring.StrategyMatched():
             return ("plan",) if event.level == "cognitive" else ()
         case monitoring.SearchSteered():
@@ -168,20 +175,14 @@ def action_of(event: Event) -> tuple[str, ...]:
         case graph.ToolCalled():
             return tuple(Hunt().call(event))
         case _:
-            action = BY_ACT[type(event).act]
+            action = BY_ACT[kind.act]
             return () if action is None else (action,)
-
-
-def _scored(
-    event: search.OracleScored | search.ConfidenceStated | monitoring.ExperienceFelt,
-) -> tuple[str, ...]:
-    if isinstance(event, monitoring.ExperienceFelt) and event.experience != "JOL":
-        return ()
-    return ("fault" if event.value is not None and event.value < LOW else "check",)
 
 
 def leading(events: Sequence[tuple[str, Event]], answer: str | None) -> list[Event]:
     """Of a fork only the lanes that lead to the answer; all of them where none or each one does."""
+    # Samples of a vote, or branches of a tree, are several ways to work and no single one: laid end
+    # to end they would make a path that nobody went.
     lanes: dict[str, set[str]] = {}
     for address, event in events:
         if getattr(event, "answer", None) == answer and answer is not None:
@@ -205,6 +206,7 @@ def path_of(
 ) -> tuple[str, ...]:
     """The canonical path of an episode; repeated cycles are kept with ``cycles``."""
     path = machine.path(actions(events))
+    # A run that was broken off has no closing event, but a path must have an end to be one.
     if path[-1] not in ("AN", "NA"):
         path = (*path, "NA")
     return path if cycles else collapsed(path)

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from handlers.policies.graph_memory.build import Growing
 
 
+# The Inducer is shown paths, excerpts and the principles that there are; never a reference or a
+# label, only which side succeeded. Whatever it says is stated, a skip with its reason too:
+# otherwise a call would be on the record of which nobody could say what became of it.
+
+
 @dataclass(frozen=True, slots=True)
 class Induced:
     """What is to be induced, from which paths of the case, and its neighbours, nearest first."""
@@ -77,8 +82,23 @@ def induce(given: Induced, growing: Growing, settings: GraphSettings) -> Steps[N
         yield from borrow(given, growing)
         return
     grounds = grounds_of(given, growing)
-    if grounds is not None:
-        yield from _ask(grounds, growing, settings)
+    if grounds is None:
+        return
+    held = growing.graph["principles"]
+    said = yield from inducer(settings.principle_limit, grounds.case).put(
+        {
+            "transitions": settings.states.described(),
+            **grounds.sections,
+            "principles_so_far": "\n\n".join(listed(growing.graph)),
+            "how_many_there_are": str(len(held)),
+        },
+        check=checked(frozenset(held)),
+    )
+    refused = _refusal(said, len(held), settings)
+    if refused is not None:
+        yield grounds.said(decision="skip", reason=refused, source=said.source)
+        return
+    yield from _keep(grounds, made_of(said), said, growing, settings)
 
 
 def grounds_of(given: Induced, growing: Growing) -> Grounds | None:
@@ -91,13 +111,21 @@ def grounds_of(given: Induced, growing: Growing) -> Grounds | None:
         if pair is None:
             return None
         return Grounds("contrast", pair[:1], pair[1:], given.subject, excerpts=given.said)
-    if given.what == "speculative":
-        return _speculation(given, growing)
+    if given.what == "speculative":  # a failure against a neighbour's success (appendix)
+        pair = select_one(sorted(graph.successes(growing.graph, given.near)), given.failed)
+        if pair is None:
+            return None
+        # Only neighbours who went this path: the principle falls with
+        # them, should they be forgotten.
+        near = (case for case in given.near if pair[0] in graph.successes(growing.graph, (case,)))
+        return Grounds("speculative", pair[:1], pair[1:], given.subject, tuple(near), given.said)
     return None
 
 
 def select_one(succeeded: Iterable[str], failed: Iterable[str]) -> tuple[str, str] | None:
     """A success and a failure that part as late as they can; ties by id; never a path against itself."""
+    # The later two paths part, the fewer decisions can have made the difference
+    # (design/graph_memory.md D5).
     pairs = [
         (-shared(right, wrong), right, wrong)
         for right in succeeded
@@ -129,34 +157,6 @@ def borrow(given: Induced, growing: Growing) -> Steps[None]:
         )
 
 
-def _speculation(given: Induced, growing: Growing) -> Grounds | None:
-    """A failure against a neighbour's success (appendix); without one there is nothing to contrast."""
-    pair = select_one(sorted(graph.successes(growing.graph, given.near)), given.failed)
-    if pair is None:
-        return None
-    theirs = (case for case in given.near if pair[0] in graph.successes(growing.graph, (case,)))
-    return Grounds("speculative", pair[:1], pair[1:], given.subject, tuple(theirs), given.said)
-
-
-def _ask(given: Grounds, growing: Growing, settings: GraphSettings) -> Steps[None]:
-    """One call; what it says is matched, bounded and stated, a skip with its reason too."""
-    held = growing.graph["principles"]
-    said = yield from inducer(settings.principle_limit, given.case).put(
-        {
-            "transitions": settings.states.described(),
-            **given.sections,
-            "principles_so_far": "\n\n".join(listed(growing.graph)),
-            "how_many_there_are": str(len(held)),
-        },
-        check=checked(frozenset(held)),
-    )
-    refused = _refusal(said, len(held), settings)
-    if refused is not None:
-        yield given.said(decision="skip", reason=refused, source=said.source)
-        return
-    yield from _keep(given, made_of(said), said, growing, settings)
-
-
 def _refusal(said: RoleReply, count: int, settings: GraphSettings) -> str | None:
     """Why nothing is made: unreadable after one re-prompt, skipped, or too many already."""
     if not said.readable:
@@ -182,6 +182,8 @@ def _keep(
     }
     target = said.get("Target_meta_id") if said.get("Decision") == "update" else None
     same = None if target else standing(growing.graph, made, vector, settings)
+    # What says again what is there makes that stronger, and keeps its words: two principles in the
+    # same words would share their relevance, and neither would come out on top.
     if same is not None:
         score = graph.borne_out(growing.graph["principles"][same]["score"], given.case)
         now = {"principle": same, "score": score, "confidence": strength(score)}
@@ -207,6 +209,8 @@ def standing(
     held: Mapping[str, Mapping[str, str]] = state["principles"]
     same = (name for name in sorted(held) if plain(held[name]["summary"]) == plain(made.summary))
     found = next(same, None)
+    # To an embedder a principle and its negation are nearly one text: only where it was set on
+    # purpose does similarity decide (design/graph_memory.md D9).
     if found is not None or settings.match_above is None:
         return found
     return matched(state, vector, settings.match_above)

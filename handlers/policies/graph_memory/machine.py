@@ -12,6 +12,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+# Events become actions (``grounding``), actions become states here. An action that leads to no
+# listed state leaves the machine where it is: an event of a policy that this table did not foresee
+# must shorten a path and never break it.
+
 START: Final = "GS"
 ANYWHERE: Final = ("AN", "NA")
 ENDS: Final = frozenset({"AN", "NA", "ED"})
@@ -102,6 +106,8 @@ class Machine:
 
     def step(self, state: str, action: str) -> str:
         """δ(state, action)."""
+        # One action with two meanings: reasoning while knowledge is
+        # missing is what a principle may be about.
         target = "UR" if action == "reason" and state in UNGROUNDED else self.lands[action]
         return target if self.follows(state, target) else state
 
@@ -120,6 +126,8 @@ class Machine:
 
     def fault(self, path: Sequence[str]) -> str | None:
         """What is wrong with a path, the first thing there is; the bad step by its name."""
+        # A model that reads paths is told what was wrong with one: a
+        # name of the bad step mends more than a no.
         if not path:
             return "names no state"
         if unknown := [state for state in path if state not in self.may_go]:
@@ -138,17 +146,13 @@ class Machine:
 
     def described(self) -> str:
         """The states, a line each with what it stands for and what may follow, as prompts show them."""
-        lines = (self._line(state, then) for state, then in self.may_go.items())
-        return "\n".join(
-            (
-                *lines,
-                f"Every state but {' and '.join(ANYWHERE)} may also go to {' or '.join(ANYWHERE)}.",
-            )
-        )
-
-    def _line(self, state: str, then: Sequence[str]) -> str:
-        means = f", {MEANS[state]}" if state in MEANS else ""
-        return f"{state} ({NAMES.get(state, state)}{means}): {' '.join(then) or 'the end'}"
+        lines: list[str] = []
+        for state, then in self.may_go.items():
+            means = f", {MEANS[state]}" if state in MEANS else ""
+            name = NAMES.get(state, state)
+            lines.append(f"{state} ({name}{means}): {' '.join(then) or 'the end'}")
+        ends = f"Every state but {' and '.join(ANYWHERE)} may also go to {' or '.join(ANYWHERE)}."
+        return "\n".join((*lines, ends))
 
 
 MACHINE: Final = Machine(MAY_GO, LANDS)
@@ -167,6 +171,7 @@ def mermaid(machine: Machine = MACHINE) -> str:
 
 def collapsed(path: Sequence[str]) -> tuple[str, ...]:
     """Without cycles that repeat at once: leftmost first, shortest first, until none is left."""
+    # Leftmost and shortest first, so that a path has one collapsed form, whatever cycles it holds.
     states = list(path)
     found = _repeat(states)
     while found is not None:

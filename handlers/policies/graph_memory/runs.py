@@ -25,6 +25,9 @@ from schemas.outcome import Outcome
 from schemas.questions import Check, Credit
 from schemas.usage import Usage
 
+# Roll-outs run within the learning episode, as lanes: their calls stand in its column of cost, they
+# are recorded and resumed like any other, and nothing of them is ever an answer to the problem.
+
 
 @dataclass(frozen=True, slots=True)
 class Ran:
@@ -89,6 +92,8 @@ def earned(member: Member, settings: GraphSettings) -> Steps[float | None]:
 
 def rolled_out(member: Member, seed: int, settings: GraphSettings) -> Steps[Ran]:
     """One roll-out more, read as a path."""
+    # A roll-out has no record of its own that could be read
+    # afterwards: its events are watched as they pass.
     watch = Watch()
     conclusion = yield from tried(member, "", seed, settings, watch)
     outcome: Outcome = "withheld"
@@ -106,6 +111,8 @@ def canonical(
     events: Sequence[tuple[str, Event]], conclusion: Conclusion, settings: GraphSettings
 ) -> str:
     """The canonical path of a run, by the table of events."""
+    # A policy does not state its own end, the driver does; the
+    # machine needs one to know how it ended.
     closed = EpisodeClosed(
         status="abstained" if conclusion.answer is None else "answered",
         ended_by=conclusion.ended_by,

@@ -18,6 +18,9 @@ from handlers.policies.bases import BASES
 from handlers.policies.graph_memory.machine import LANDS, MACHINE, Machine
 from schemas.settings import PolicySettings
 
+# What changes the graph separates scopes (``learning``); what only changes how it is read does not,
+# so that one graph can be built, weighed, and used under several settings of use.
+
 
 def _known(name: str) -> str:
     """The name of a policy that can be guided: none that waits for a person, for pairs are run while the
@@ -132,6 +135,7 @@ GraphSettings.learning = frozenset(GraphSettings.model_fields) - {
 
 def base_of(settings: GraphSettings) -> tuple[Policy[Any], PolicySettings]:
     """The policy that is guided, and its settings."""
+    # Not every base calls tools: of these settings it is given those that it has.
     base = BASES[settings.base]
     own = {"tool_calls": settings.tool_calls, "output_cap": settings.output_cap}
     known = {name: value for name, value in own.items() if name in base.settings.model_fields}

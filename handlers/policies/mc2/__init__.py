@@ -15,6 +15,12 @@ from handlers.policies.mc2.settings import Mc2Settings, batch_size
 from handlers.policies.mc2.take import take
 from schemas.asking import Steps
 
+# One episode is ``orchestrate``: three roles, each called with the note that ``guide`` composes for
+# it. What the episode leaves is ``reflect``, read off its record by ``trace``. A batch's end is
+# ``distil``, then ``consolidate``. The reflection must not know the outcome: MC² claims to learn
+# without labels, and is measured as such. Where an outcome does take part, a setting (D7) or
+# another tool's trace (D14) says so.
+
 
 def learn(batch: Batch, settings: Mc2Settings) -> Steps[None]:
     """A batch's end: distil lessons, then consolidate rules (Algorithm 1, lines 18 to 22)."""
@@ -30,6 +36,8 @@ def relearn(batch: Batch, settings: Mc2Settings) -> Steps[None]:
     if not settings.learns:
         return
     together = settings.distil == "per_batch"
+    # A lesson of a single episode falls with it or stands without it; one of the whole batch holds
+    # a little of each member, the forgotten one included, and has to be written again.
     lessons = (yield from distil(batch, settings)) if together else kept(batch)
     if "rules" in settings.guidance:
         yield from consolidate(batch, lessons, settings)

@@ -20,6 +20,10 @@ from schemas.events.learning import Consolidated, KnowledgeConsolidated
 from schemas.identity import text_digest
 from schemas.memory import Memory
 
+# The consolidator is the only one who sees old rules and new lessons together, so what it says
+# replaces a role's rules as a whole. What cannot be read replaces nothing: a batch whose reply went
+# wrong must not empty the memory.
+
 
 @dataclass(frozen=True, slots=True)
 class Shown:
@@ -68,6 +72,8 @@ class Window:
             "rules": "\n".join(f"{name}: {rule}" for name, rule in self.rules),
             "lessons": "\n\n".join(lesson.block for lesson in self.lessons),
         }
+        # Not told what was retired it would write it again in other
+        # words, from the same lessons (D13).
         if self.withdrawn and not consolidator.exact:
             variables["withdrawn"] = "\n".join(f"- {rule}" for rule in self.withdrawn)
         return consolidator.role.put(variables, sampling=settings.sampling, check=check)
@@ -89,8 +95,15 @@ def consolidate(batch: Batch, new: Sequence[Lesson], settings: Mc2Settings) -> S
     for one in windows:
         if one.lessons:
             fitting, said = yield from shortened(one, next(replies), settings)
-            yield _consolidated(fitting, said, keeper(one.role, settings))
+            if isinstance(said, Stopped):
+                yield _fact(fitting, fitting.rules, "fallback")
+            elif not said.readable:
+                yield _fact(fitting, fitting.rules, "fallback", said.source)
+            else:
+                rules = keeper(one.role, settings).rules(said.values)
+                yield _fact(fitting, rules, "consolidated", said.source)
         elif one.rules:
+            # Rules are part of a version only if it says them: silence would withdraw them.
             yield _fact(one, one.rules, "kept")
 
 
@@ -124,23 +137,24 @@ def window(role: RoleName, batch: Batch, new: Sequence[Lesson], settings: Mc2Set
         for item in batch.memory.of(role, "lesson")
         if item.batch >= oldest
     ]
-    live += [
-        Shown(one.fact.id, batch.number, one.fact.text, _pointed(one))
-        for one in new
-        if one.fact.role == role
-    ]
+    for one in new:
+        if one.fact.role == role:
+            pointed = Pointed.of(text_digest(one.fact.text), one.vector, one.fact.polarity)
+            live.append(Shown(one.fact.id, batch.number, one.fact.text, pointed))
+    # The newest first, for if not all fit the oldest are the ones whose time is nearly over anyway.
     live.sort(key=lambda lesson: -lesson.batch)
     if settings.related:
         live = at_once(live, likeness_of(batch.memory.embedder))
-    fitting = _fitting(live, settings.context_chars)
+    fitting, room = 0, settings.context_chars
+    for lesson in live:
+        room -= len(lesson.block) + 2
+        if room < 0 and fitting:  # one at least is shown, however long it is
+            break
+        fitting += 1
     return Window(
         *(role, rules_of(batch.memory, role), tuple(live[:fitting]), tuple(live[fitting:])),
         withdrawn=withdrawn(batch.memory, role),
     )
-
-
-def _pointed(lesson: Lesson) -> Pointed:
-    return Pointed.of(text_digest(lesson.fact.text), lesson.vector, lesson.fact.polarity)
 
 
 def at_once(lessons: Sequence[Shown], meant: Likeness) -> list[Shown]:
@@ -150,17 +164,6 @@ def at_once(lessons: Sequence[Shown], meant: Likeness) -> list[Shown]:
         replace(lessons[first], again=tuple(lessons[at].id for at in others))
         for first, *others in groups
     ]
-
-
-def _fitting(lessons: Sequence[Shown], chars: int) -> int:
-    """How many of the first lessons fit; one at least."""
-    room, count = chars, 0
-    for lesson in lessons:
-        room -= len(lesson.block) + 2
-        if room < 0:
-            break
-        count += 1
-    return max(count, 1) if lessons else 0
 
 
 def rules_of(memory: Memory, role: RoleName) -> RuleList:
@@ -186,17 +189,6 @@ def withdrawn(memory: Memory, role: RoleName) -> tuple[str, ...]:
 def keeper(role: RoleName, settings: Mc2Settings) -> Consolidator:
     """Who keeps a role's rules: up to six of them, or six to the letter."""
     return (SIX if settings.learned_form == "strict" else CONSOLIDATORS)[role]
-
-
-def _consolidated(
-    one: Window, said: RoleReply | Stopped, consolidator: Consolidator
-) -> KnowledgeConsolidated:
-    """The new rules; what cannot be read leaves the old ones in force."""
-    if isinstance(said, Stopped):
-        return _fact(one, one.rules, "fallback")
-    if not said.readable:
-        return _fact(one, one.rules, "fallback", said.source)
-    return _fact(one, consolidator.rules(said.values), "consolidated", said.source)
 
 
 def _fact(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from handlers.policies.base import Batch, Member, told
-from handlers.policies.mc2.reflect import Excerpts, Mc2Reflection, Polarity, Trajectories
+from handlers.policies.mc2.reflect import Excerpts, Mc2Reflection, Polarity
 from handlers.policies.mc2.settings import LETTERS, Mc2Settings, RoleName
 from handlers.policies.mc2.take import POLARITIES
 from handlers.roles.controller import NUMBERED
@@ -22,6 +22,11 @@ from schemas.events.learning import LessonDistilled, LessonDropped
 from schemas.identity import is_taken
 from schemas.memory import MemoryItem, Sided
 from schemas.questions import Embed
+
+# The batch's members become tasks, one a role and episode (or one a role, ``per_batch``), and all
+# are asked at once: no lesson hangs on another, so lanes may end in any order while lessons are
+# named and stated in the tasks'. A distiller never sees the right answer. What it may see of the
+# outcome is ``outcome_tag`` (D7).
 
 _OUTCOMES = {"right": "success", "wrong": "failure"}
 _FIRST: tuple[Polarity, ...] = ("avoid", "both", "do")
@@ -98,6 +103,8 @@ def chosen(members: Sequence[Member], limit: int | None = None) -> list[Chosen]:
                 found.append(Chosen(member, reflection, polarity, taken))
     if limit is None or len(found) <= limit:
         return found
+    # Of a hundred flawless episodes the last lesson teaches little, and each costs a call; failures
+    # are rare and teach most. What was chosen stands in the batch's order again.
     first = sorted(range(len(found)), key=lambda at: (_FIRST.index(found[at].polarity), at))
     return [found[at] for at in sorted(first[:limit])]
 
@@ -105,7 +112,13 @@ def chosen(members: Sequence[Member], limit: int | None = None) -> list[Chosen]:
 def distil(batch: Batch, settings: Mc2Settings) -> Steps[list[Lesson]]:
     """The batch's lessons, stated in role and member order, and then embedded in that order."""
     selected = chosen(batch.members, settings.lessons_per_batch)
-    tasks = [task for role in settings.active for task in _tasks(role, selected, settings)]
+    tasks: list[Task] = []
+    for role in settings.active:
+        telling = [one for one in selected if one.teaches(role)]
+        if settings.distil == "per_batch":
+            tasks += [_together(role, telling, settings)] if telling else []
+        else:
+            tasks += [_single(role, one, settings) for one in telling]
     if not tasks:
         return []
     replies = yield from All(
@@ -122,30 +135,26 @@ def distil(batch: Batch, settings: Mc2Settings) -> Steps[list[Lesson]]:
         if isinstance(said, Stopped) or not said.readable or task.distiller.declines(said.values):
             yield _dropped(task, said)
             continue
+        # Numbered by role and by what came of it, so that a lesson that was dropped leaves no gap.
         numbers[task.role] += 1
-        name = f"L{batch.name}.{LETTERS[task.role]}{numbers[task.role]}"
-        lesson = _lesson(name, task, said, settings)
-        yield lesson.fact
-        lessons.append(lesson)
+        values = task.distiller.taken(said.values, task.last_action)
+        fact = LessonDistilled(
+            id=f"L{batch.name}.{LETTERS[task.role]}{numbers[task.role]}",
+            role=task.role,
+            polarity=task.polarity,
+            text=task.distiller.text(values, task.polarity),
+            subject=task.subject,
+            evidence=task.evidence,
+            source=said.source,
+        )
+        yield fact
+        descriptor_only = settings.embedded == "descriptor"
+        found_by = task.distiller.embedding_text(values, descriptor_only=descriptor_only)
+        lessons.append(Lesson(fact, found_by))
     if not lessons:
         return []
     vectors = yield from Embed(tuple(lesson.embedding_text for lesson in lessons))
     return [replace(one, vector=its) for one, its in zip(lessons, vectors, strict=True)]
-
-
-def _lesson(name: str, task: Task, said: RoleReply, settings: Mc2Settings) -> Lesson:
-    descriptor_only = settings.embedded == "descriptor"
-    values = task.distiller.taken(said.values, task.last_action)
-    fact = LessonDistilled(
-        id=name,
-        role=task.role,
-        polarity=task.polarity,
-        text=task.distiller.text(values, task.polarity),
-        subject=task.subject,
-        evidence=task.evidence,
-        source=said.source,
-    )
-    return Lesson(fact, task.distiller.embedding_text(values, descriptor_only=descriptor_only))
 
 
 def found_by(item: MemoryItem, settings: Mc2Settings) -> str:
@@ -187,13 +196,6 @@ _SECTIONS: Mapping[Polarity, str] = {"do": "do", "avoid": "avoid", "both": "mend
 # ── What a distiller sees ────────────────────────────────────────────────────────────────────
 
 
-def _tasks(role: RoleName, selected: Sequence[Chosen], settings: Mc2Settings) -> list[Task]:
-    telling = [one for one in selected if one.teaches(role)]
-    if settings.distil == "per_batch":
-        return [_together(role, telling, settings)] if telling else []
-    return [_single(role, one, settings) for one in telling]
-
-
 def _single(role: RoleName, one: Chosen, settings: Mc2Settings) -> Task:
     """The question, the excerpts and the polarity; the outcome only if it is asked for (D7)."""
     excerpts, rejected = one.reflection.excerpts, one.reflection.rejected
@@ -222,10 +224,24 @@ def _single(role: RoleName, one: Chosen, settings: Mc2Settings) -> Task:
 
 def _together(role: RoleName, selected: Sequence[Chosen], settings: Mc2Settings) -> Task:
     """All selected episodes of a batch at once, as lists of what to repeat, to avoid, and of both (D6)."""
+    # Equal room for each episode, and one share for the prompt
+    # itself: otherwise the first ones would fill it.
     room = settings.context_chars // (len(selected) + 1)
     cases: dict[Polarity, list[str]] = {"do": [], "avoid": [], "both": []}
     for one in selected:
-        cases[one.polarity].append(excerpt(_case(one, settings), room))
+        reflection, rejected = one.reflection, one.reflection.rejected
+        said = _attempt(reflection.excerpts)
+        if rejected is not None:
+            said = f"First attempt, sent back\n{_attempt(rejected)}\nAccepted attempt\n{said}"
+        parts = [f"Question: {told(one.member.reflected)}", said]
+        if _has_course(one, settings):
+            parts.append(f"Course: {course(reflection)}")
+        if settings.outcome_tag == "on":
+            parts.append(f"Result: {_OUTCOMES.get(one.member.outcome, 'unknown')}")
+        cases[one.polarity].append(excerpt("\n".join(parts), room))
+    # A lesson of good and bad cases alike stands on neither side. And one of
+    # several problems belongs to none of them: it may be shown to each (D11
+    # keeps only a problem's own lessons from it).
     sides: list[Polarity] = [side for side, found in cases.items() if found]
     return Task(
         role,
@@ -235,19 +251,6 @@ def _together(role: RoleName, selected: Sequence[Chosen], settings: Mc2Settings)
         selected[0].subject if len(selected) == 1 else "",
         tuple(one.member.episode for one in selected),
     )
-
-
-def _case(one: Chosen, settings: Mc2Settings) -> str:
-    reflection, rejected = one.reflection, one.reflection.rejected
-    said = _attempt(reflection.excerpts)
-    if rejected is not None:
-        said = f"First attempt, sent back\n{_attempt(rejected)}\nAccepted attempt\n{said}"
-    parts = [f"Question: {told(one.member.reflected)}", said]
-    if _has_course(one, settings):
-        parts.append(f"Course: {course(reflection)}")
-    if settings.outcome_tag == "on":
-        parts.append(f"Result: {_OUTCOMES.get(one.member.outcome, 'unknown')}")
-    return "\n".join(parts)
 
 
 def _has_course(one: Chosen, settings: Mc2Settings) -> bool:
@@ -267,19 +270,19 @@ def _attempt(excerpts: Excerpts) -> str:
 
 def course(reflection: Mc2Reflection) -> str:
     """What each round came to, a line each, and how each role was rated. Source: MC² eq. (14), § C.1."""
+    lines: list[str] = []
+    found = reflection.trajectories
+    for at in range(reflection.rounds):
+        answer = found.reasoner[at]
+        parts = ["no answer" if answer is None else f"answer {answer}"]
+        # A limit may have ended the last round before Monitor or Controller spoke.
+        if at < len(found.monitor):
+            flag, step, description = found.monitor[at]
+            where = f" at step {step}: {description}" if flag == "YES" else ""
+            parts.append(f"a mistake found: {flag or 'unknown'}{where}")
+        if at < len(found.controller):
+            action, why = found.controller[at]
+            parts.append(f"{NUMBERED[str(action)]}{f', because {why}' if why else ''}")
+        lines.append(f"Round {at + 1}: {'; '.join(parts)}")
     rated = ", ".join(f"{role} {reflection.ratings.of(role)}" for role in LETTERS)
-    rounds = (_round(at, reflection.trajectories) for at in range(reflection.rounds))
-    return "\n".join((*rounds, f"How each role did: {rated}."))
-
-
-def _round(at: int, found: Trajectories) -> str:
-    answer = found.reasoner[at]
-    parts = ["no answer" if answer is None else f"answer {answer}"]
-    if at < len(found.monitor):
-        flag, step, description = found.monitor[at]
-        where = f" at step {step}: {description}" if flag == "YES" else ""
-        parts.append(f"a mistake found: {flag or 'unknown'}{where}")
-    if at < len(found.controller):
-        action, why = found.controller[at]
-        parts.append(f"{NUMBERED[str(action)]}{f', because {why}' if why else ''}")
-    return f"Round {at + 1}: {'; '.join(parts)}"
+    return "\n".join((*lines, f"How each role did: {rated}."))

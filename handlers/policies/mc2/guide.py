@@ -16,6 +16,10 @@ from schemas.events.reasoning import KnowledgeOmitted, KnowledgeReached
 from schemas.identity import hash01
 from schemas.questions import Recall, RecalledItem, Recollection
 
+# One recall for an episode, then one composition before each call. The recall fixes what the
+# episode may know; the compositions only choose among it for the role and round at hand, so all
+# rounds rest on one memory version.
+
 NO_MEMORY = Recollection(0, ())
 
 
@@ -38,6 +42,9 @@ class Guide:
 
         ``own_chars`` is the length of the role's own prompt, which guidance must leave room for.
         """
+        # Said when the role is about to be guided, and not at the start: a role that
+        # was never asked, since a limit came first, did not do without a rule either,
+        # and must not count in what the rule is worth.
         if role in self.spared and role not in self.told:
             self.told.add(role)
             yield KnowledgeOmitted(role=role, items=self.spared[role])
@@ -101,6 +108,8 @@ def measuring(task: Task, memory: Recollection, settings: Mc2Settings) -> Guide:
 
 def is_held_out(task: Task, rule: RecalledItem, settings: Mc2Settings) -> bool:
     """Whether an episode does without a rule: drawn by problem, seed and the rule's text."""
+    # By its text and not its id: a rule keeps its draw while it is
+    # passed on from version to version.
     drawn = hash01("held out", task.seed, task.subject, rule.role, rule.text)
     return drawn < settings.held_out
 

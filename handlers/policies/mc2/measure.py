@@ -40,20 +40,16 @@ def fits(batch: Sequence[Guided], number: int, seed: int = 0) -> list[tuple[floa
     guided = [one for one in batch if one.guidance]
     if number < 2 or len(guided) < 2:
         return [None] * len(batch)
-    found = iter(
-        [
-            (_similarity(one, one), _similarity(one, _other(guided, at, number, seed)))
-            for at, one in enumerate(guided)
-        ]
-    )
+    pairs: list[tuple[float, float]] = []
+    for at, one in enumerate(guided):
+        # Another episode of the batch, j ≠ i: a step of 1 to n - 1
+        # around the circle never comes back to i.
+        step = 1 + int(hash01(seed, number, at) * (len(guided) - 1))
+        other = guided[(at + step) % len(guided)]
+        pairs.append((_similarity(one, one), _similarity(one, other)))
+    found = iter(pairs)
     return [next(found) if one.guidance else None for one in batch]
 
 
 def _similarity(asked: Guided, guided: Guided) -> float:
     return fmean(cosine(asked.question, vector) for vector in guided.guidance)
-
-
-def _other(guided: Sequence[Guided], at: int, number: int, seed: int) -> Guided:
-    """Another episode of the batch, drawn by hash: j ≠ i."""
-    step = 1 + int(hash01(seed, number, at) * (len(guided) - 1))
-    return guided[(at + step) % len(guided)]

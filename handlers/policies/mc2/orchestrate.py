@@ -19,6 +19,11 @@ from handlers.roles.role import Check, Role, RoleReply
 from schemas.asking import OutOfLimit, Steps
 from schemas.events.reasoning import ControllerActed, Generated, MonitorReported, Parse
 
+# ``orchestrate`` is Algorithm 1's inner loop and reads like it; what each role is shown
+# stands in ``reason``, ``monitor`` and ``control``. A role gets texts of the round
+# whole, its composer only excerpts of them: the role has to find a fault in them, the
+# composer only to see what kind of problem it is.
+
 GRADE_VALUE: Mapping[str, float] = {"A": 1.0, "B": 0.5, "C": 0.0}
 """Confidence by grade (source ``value``; ours)."""
 
@@ -90,6 +95,8 @@ def orchestrate(episode: Episode) -> Steps[Conclusion]:
                 grade = "B" if k else episode.settings.patch_grade
                 return _concluded(decision.answer, "corrected", GRADE_VALUE[grade])
             case "restart":
+                # Only the last advice counts (eq. 4): one of an older
+                # round speaks of an attempt that is gone.
                 episode.advice = decision.advice or ""
     return _concluded(episode.best, "max_rounds", GRADE_VALUE["C"])
 
@@ -133,6 +140,8 @@ def monitor(episode: Episode, attempt: RoleReply) -> Steps[RoleReply]:
 
 def decide(episode: Episode, attempt: RoleReply, report: RoleReply) -> Steps[Decision]:
     """The Controller's decision, or an accept where the Monitor found nothing and that may settle it."""
+    # Where nothing was found the Controller has nothing to mend or to advise, and its call is
+    # saved. Without a readable answer there is nothing to accept, however clean the report is.
     clean = report.readable and report.get("Error_found") == "NO"
     if episode.settings.clean_reports == "ask" or not clean or attempt.answer is None:
         return (yield from control(episode, attempt, report))
@@ -152,7 +161,14 @@ def control(episode: Episode, attempt: RoleReply, report: RoleReply) -> Steps[De
     }
     said = yield from episode.ask(CONTROLLER, own, seen, needs_answer(candidate))
     decision = decision_of(said.text) if said.readable else FALLBACK
-    decision = _answered(decision, candidate, episode.settings)
+    if decision.action == "accept":
+        # ŷ_k counts, or the Controller's answer where ŷ_k cannot be read. A Controller that accepts
+        # has no reason to copy the answer without a slip.
+        ours, theirs = candidate, decision.answer
+        if episode.settings.accept_answer == "controller":
+            ours, theirs = theirs, ours
+        answer = theirs if ours is None else ours
+        decision = Decision("accept", decision.justification, answer=answer)
     yield ControllerActed(
         round=episode.round,
         action=decision.action,
@@ -162,17 +178,6 @@ def control(episode: Episode, attempt: RoleReply, report: RoleReply) -> Steps[De
     )
     episode.feedback = f"{report.text.strip()}\n\n{said.text.strip()}"
     return decision
-
-
-def _answered(decision: Decision, candidate: str | None, settings: Mc2Settings) -> Decision:
-    """With an accept, ŷ_k counts, or the Controller's answer where ŷ_k cannot be read."""
-    if decision.action != "accept":
-        return decision
-    ours, theirs = candidate, decision.answer
-    if settings.accept_answer == "controller":
-        ours, theirs = theirs, ours
-    answer = theirs if ours is None else ours
-    return Decision("accept", decision.justification, answer=answer)
 
 
 def _case(episode: Episode, attempt: RoleReply) -> dict[str, str]:

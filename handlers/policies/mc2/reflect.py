@@ -17,6 +17,10 @@ from handlers.policies.mc2.trace import Turn, turns
 from handlers.roles.excerpt import excerpt
 from schemas.events.reasoning import Flag
 
+# Pure, and made again at every verification: it reads the record and asks nobody. The
+# models below are what a batch's records hold, so a field that is added needs a default
+# under which older records stay as they were.
+
 Grade: TypeAlias = Literal["A", "B", "C"]
 Rating: TypeAlias = Literal["good", "ok", "poor"]
 Flags: TypeAlias = tuple[Flag | None, ...]
@@ -116,12 +120,15 @@ def reflection(found: Sequence[Turn], ended_by: str, settings: Mc2Settings) -> M
     rated = ratings(len(found), flags, actions, ended_by)
     fallback = bool(found) and found[-1].fallback
     chosen = selection(len(found), actions, ended_by, fallback=fallback)
+    # The last round's restart sent nothing back: no attempt came after it.
     sent_back = [turn for turn in found[:-1] if turn.action == 3 and not turn.fallback]
     if settings.teaching == "all" and chosen is None and is_mended(ended_by, sent_back):
         chosen = "both"
     asked = tuple(turn.routed for turn in found if turn.action is not None)
     if alone:
         chosen = "do" if grade == "A" else None
+    reports = [turn.report for turn in found if turn.report is not None]
+    decided = [(turn.action, turn.decision) for turn in found]
     return Mc2Reflection(
         ended_by=ended_by,
         rounds=len(found),
@@ -131,7 +138,15 @@ def reflection(found: Sequence[Turn], ended_by: str, settings: Mc2Settings) -> M
         ratings=rated,
         tags=rated.tags,
         polarity=chosen,
-        trajectories=_trajectories(found),
+        trajectories=Trajectories(
+            reasoner=tuple(_short(turn.answer) for turn in found),
+            monitor=tuple((r.flag, _short(r.step), _short(r.description)) for r in reports),
+            controller=tuple(
+                (code, _short(decision.justification))
+                for code, decision in decided
+                if code is not None and decision is not None
+            ),
+        ),
         excerpts=_excerpts(found[-1], settings.excerpt_chars) if found else Excerpts(),
         rejected=_excerpts(sent_back[-1], settings.excerpt_chars)
         if chosen == "both" and sent_back
@@ -159,6 +174,8 @@ def ratings(
     done, spent = ended_by in DONE, ended_by == "max_rounds"
     flagged, restarts = sum(flag == "YES" for flag in flags), sum(action == 3 for action in actions)
     last = flags[-1] if flags else None
+    # A Monitor that still objects to an answer that was accepted was overruled: poor. Whether it
+    # was right nobody knows here.
     verdict: dict[Flag | None, Rating] = {"NO": "good", "YES": "poor", None: "ok"}
     return Ratings(
         reasoner=_rating(done and rounds <= 2, spent and flagged > rounds / 2),
@@ -195,17 +212,9 @@ def is_mended(ended_by: str, sent_back: Sequence[Turn]) -> bool:
     return ended_by == "corrected" or (ended_by == "accepted" and bool(sent_back))
 
 
-def _trajectories(found: Sequence[Turn]) -> Trajectories:
-    reports = [turn.report for turn in found if turn.report is not None]
-    decided = [(turn.action, turn.decision) for turn in found]
-    return Trajectories(
-        reasoner=tuple(_short(turn.answer) for turn in found),
-        monitor=tuple((r.flag, _short(r.step), _short(r.description)) for r in reports),
-        controller=tuple((a, _short(d.justification)) for a, d in decided if a and d is not None),
-    )
-
-
 def _excerpts(turn: Turn, chars: int) -> Excerpts:
+    # Echoes are cut before the text is shortened, so that what
+    # guidance said takes none of the room.
     def cut(text: str) -> str:
         return excerpt(cut_echoes(text, turn.guidance), chars)
 

@@ -25,6 +25,8 @@ KINDS: Mapping[Source, str] = {"rules": "rule", "lessons": "lesson"}
 
 def _sources(value: Any) -> Any:
     """``none``, ``lessons``, ``rules,lessons`` or a list, in canonical order without repeats."""
+    # In canonical order, because the settings' digest is part of a scope's name. What is unknown
+    # stays in, so that the validation behind this names it.
     if isinstance(value, str):
         value = [name.strip() for name in value.split(",")]
     if isinstance(value, list | tuple):
@@ -138,6 +140,8 @@ class Mc2Settings(PolicySettings):
         return bool(self.guidance) and not (self.roles == "R" and self.learn_from == "donor")
 
 
+# How long a text may be changes nothing of what is learned. Who takes part is left out too, so that
+# the Reasoner alone can work with the memory of a full run (D9).
 Mc2Settings.learning = frozenset(Mc2Settings.model_fields) - {
     "context_chars",
     "output_cap",

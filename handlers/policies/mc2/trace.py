@@ -23,6 +23,10 @@ from schemas.events.reasoning import ControllerActed, Generated, KnowledgeReache
 from schemas.identity import digest
 from schemas.spoken import spoken
 
+# Reflections and the paper's ``history`` are both made of these turns. Facts hold
+# no texts but the addresses of replies, so texts are looked up and read again here,
+# by the readers that the episode itself had.
+
 BASES: Mapping[RoleName, Role] = {
     "reasoner": REASONER,
     "monitor": MONITOR,
@@ -79,6 +83,7 @@ def turns(trace: Trace) -> list[Turn]:
     notes: dict[RoleName, str] = {}
     for _, event in trace.events:
         if isinstance(event, KnowledgeReached):
+            # Kept by round: a role's guidance is on record before its reply in that round is.
             role = NAMED[event.role]
             update = _update_of(event, replies[event.source], notes.get(role, ""))
             updates.setdefault(event.round, {})[role] = update
@@ -94,6 +99,8 @@ def turns(trace: Trace) -> list[Turn]:
 
 def _update_of(event: KnowledgeReached, reply: Completed, before: str) -> Update:
     """A composition; a fallback keeps what stood before, unless that was about another trajectory."""
+    # What stood before this round was about another trajectory;
+    # whether it stood on is what the fact says.
     if event.result == "fallback":
         return Update(before, before if event.bullets else "", False, reply.model)
     bullets = read_bullets(COACHES[NAMED[event.role]], spoken(reply.text).text) or NOTHING
@@ -106,6 +113,7 @@ def _fill(turn: Turn, event: MonitorReported | ControllerActed, text: str) -> No
         turn.report, turn.report_text = report_of(text, readable=readable), as_text(text)
         turn.report_at = event.source
         return
+    # A clean report that accepts by itself stands as the decision's source: nobody was asked then.
     turn.fallback, turn.final = event.parse == "fallback", event.answer
     turn.routed = event.source != turn.report_at
     if not turn.routed:
@@ -120,47 +128,49 @@ def _fill(turn: Turn, event: MonitorReported | ControllerActed, text: str) -> No
 
 def history(trace: Trace) -> list[dict[str, Any]]:
     """The interaction trace as plain values, one record a round, numbered from 1 (MC² § C.6)."""
-    return [
-        {
-            "iteration": turn.index + 1,
-            "reasoner": {
-                "final_answer": turn.answer,
-                "full_response": turn.trajectory,
-                "policy_update": _update(turn, "reasoner"),
-            },
-            "monitor": _monitor(turn),
-            "controller": _controller(turn),
+    # The names are the paper's, to the letter.
+    found: list[dict[str, Any]] = []
+    for turn in turns(trace):
+        report, decision = turn.report, turn.decision
+        reasoner = {
+            "final_answer": turn.answer,
+            "full_response": turn.trajectory,
+            "policy_update": _update(turn, "reasoner"),
         }
-        for turn in turns(trace)
-    ]
-
-
-def _monitor(turn: Turn) -> dict[str, Any] | None:
-    if turn.report is None:
-        return None
-    return {
-        "error_found": turn.report.flag,
-        "error_location": turn.report.step,
-        "error_description": turn.report.description,
-        "explanation": turn.report.explanation,
-        "full_report": turn.report_text,
-        "policy_update": _update(turn, "monitor"),
-    }
-
-
-def _controller(turn: Turn) -> dict[str, Any] | None:
-    decision = turn.decision
-    if decision is None:
-        return None
-    return {
-        "action": turn.action,
-        "justification": decision.justification,
-        "suggestions": decision.advice,
-        "corrected_reasoning": decision.reasoning,
-        "final_answer": turn.final,
-        "full_decision": turn.decision_text,
-        "policy_update": _update(turn, "controller"),
-    }
+        monitor = (
+            None
+            if report is None
+            else {
+                "error_found": report.flag,
+                "error_location": report.step,
+                "error_description": report.description,
+                "explanation": report.explanation,
+                "full_report": turn.report_text,
+                "policy_update": _update(turn, "monitor"),
+            }
+        )
+        controller = (
+            None
+            if decision is None
+            else {
+                "action": turn.action,
+                "justification": decision.justification,
+                "suggestions": decision.advice,
+                "corrected_reasoning": decision.reasoning,
+                "final_answer": turn.final,
+                "full_decision": turn.decision_text,
+                "policy_update": _update(turn, "controller"),
+            }
+        )
+        found.append(
+            {
+                "iteration": turn.index + 1,
+                "reasoner": reasoner,
+                "monitor": monitor,
+                "controller": controller,
+            }
+        )
+    return found
 
 
 def _update(turn: Turn, role: RoleName) -> dict[str, Any] | None:

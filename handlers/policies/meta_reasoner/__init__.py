@@ -11,6 +11,12 @@ from handlers.policies.meta_reasoner.reflect import measured_texts, reflect
 from handlers.policies.meta_reasoner.settings import MetaReasonerSettings, constants
 from handlers.policies.meta_reasoner.solve import most_calls, solve
 
+# ``solve`` is Algorithm 1's loop over an ``Episode``, ``advise`` everything between two steps. The
+# bandit itself is ``handlers.learning.bandits``: an episode folds its own rewards on the pinned
+# arms, ``reflect`` leaves the same pulls, and the scope's arms learn from these when the batch
+# closes. A reward must be credited to the context in which its arm was chosen, the report before
+# the step, and never to the report that the judge's step led to.
+
 CLOSING_CAP = 2_048
 """Tokens of the one call that is kept for an answer: more than a step, as it may finish several."""
 

@@ -5,10 +5,9 @@ Source: Meta-Reasoner, Algorithm 1 lines 5 to 9; § 3.3.3, App. D (dynamic strat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from handlers.learning.bandits import FOREVER, Arm, Bandit, best, fate
+from handlers.learning.bandits import FOREVER, Arm, best, fate
 from handlers.policies.meta_reasoner.episode import Episode, report
 from handlers.policies.meta_reasoner.proposing import DIAGNOSIS, is_bound
 from handlers.roles.meta_reasoner import GENERAL, META_REASONER, TOKENS, picker, strategy_lines
@@ -18,6 +17,10 @@ from schemas.events.strategy import How, StrategyChosen, StrategyProposed
 from schemas.identity import hash01
 from schemas.questions import Embed
 from schemas.vectors import pack
+
+# The order counts: the report is embedded before a proposal is asked for, and the proposal joins
+# before the choice (line 7), so that a new arm may be chosen in the round that it was born in.
+# ``reflect`` tells both vectors apart by this order.
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,8 @@ def advise(episode: Episode) -> Steps[str]:
 def advice_of(arm: Arm, note: Note | None) -> str:
     """What the step is told: the whole note where its own arm was chosen, else the arm's strategy and what
     the note found in the report."""
+    # Its own Thought and Action are about another strategy than the one that was chosen: told with
+    # that they would give the step two pieces of advice at once.
     if note is None:
         return arm.text
     if note.arm == arm.id:
@@ -94,11 +99,18 @@ def propose(episode: Episode, seen: str) -> Steps[Note]:
             parse=said.parse,
         )
         return Note(said)
-    vector = yield from _placed(episode.bandit, strategy)
-    came = fate(vector, episode.bandit.arms, episode.bandit.constants)
+    # In the same question those of start arms that have none yet: a
+    # memory that never proposes embeds none.
+    bandit = episode.bandit
+    bare = [at for at, arm in enumerate(bandit.arms) if arm.vector is None]
+    own, *others = yield from Embed((strategy, *(bandit.arms[at].text for at in bare)))
+    for at, other in zip(bare, others, strict=True):
+        bandit.arms[at] = replace(bandit.arms[at], vector=pack(other))
+    vector = pack(own)
+    came = fate(vector, bandit.arms, bandit.constants)
     arm = came.arm
     if came.result == "added":
-        arm = episode.bandit.admit(came, said.get("When") or DIAGNOSIS, strategy, vector).id
+        arm = bandit.admit(came, said.get("When") or DIAGNOSIS, strategy, vector).id
     yield StrategyProposed(
         round=episode.round,
         result=came.result,
@@ -121,16 +133,6 @@ def ask(episode: Episode, seen: str) -> Steps[RoleReply]:
     )
 
 
-def _placed(bandit: Bandit, strategy: str) -> Steps[str]:
-    """The proposal's vector; in the same question those of start arms that have none yet."""
-    bare = [at for at, arm in enumerate(bandit.arms) if arm.vector is None]
-    texts = (strategy, *(bandit.arms[at].text for at in bare))
-    vectors = yield from Embed(texts)
-    for at, vector in zip(bare, vectors[1:], strict=True):
-        bandit.arms[at] = replace(bandit.arms[at], vector=pack(vector))
-    return pack(vectors[0])
-
-
 # ── The choice ───────────────────────────────────────────────────────────────────────────────
 
 
@@ -144,25 +146,19 @@ def choose(episode: Episode, note: Note | None) -> StrategyChosen:
     if episode.features is None:
         raise AssertionError("a bandit needs features")
     scores = tuple(episode.bandit.scores(episode.features))
-    arm_id, how = _chosen(episode, note, scores)
-    return StrategyChosen(round=episode.round, arm=arm_id, how=how, scores=scores)
-
-
-def _chosen(
-    episode: Episode, note: Note | None, scores: Sequence[tuple[str, float]]
-) -> tuple[str, How]:
-    """A new arm with probability ε, then a start arm that is still cold, else the best."""
+    # A new arm with probability ε, then a start arm that is still cold, else the
+    # best. Rewards are positive and exploration is weak: without the warm-up one
+    # lucky pull would starve all other arms (D4).
+    arm_id = best(scores)
+    how: How = "ucb"
+    warmup = 0 if episode.bandit.frozen else episode.settings.warmup_pulls
+    cold = (arm.id for arm in competing if arm.origin == FOREVER and arm.pulls < warmup)
     fresh = note.arm if note is not None and note.new else None
     if fresh is not None and explores(episode, fresh):
-        return fresh, "explore"
-    warmup = 0 if episode.bandit.frozen else episode.settings.warmup_pulls
-    cold = next((arm for arm in episode.bandit.competing if _cold(arm, warmup)), None)
-    return (best(scores), "ucb") if cold is None else (cold.id, "warmup")
-
-
-def _cold(arm: Arm, warmup_pulls: int) -> bool:
-    """Whether a start arm has not been chosen often enough to be compared."""
-    return arm.origin == FOREVER and arm.pulls < warmup_pulls
+        arm_id, how = fresh, "explore"
+    elif (first := next(cold, None)) is not None:
+        arm_id, how = first, "warmup"
+    return StrategyChosen(round=episode.round, arm=arm_id, how=how, scores=scores)
 
 
 def epsilon(t: int, clock: str) -> float:
@@ -172,6 +168,8 @@ def epsilon(t: int, clock: str) -> float:
 
 def explores(episode: Episode, arm: str) -> bool:
     """Whether the arm that was added this round is chosen for being new."""
+    # Chance and bandit are both claimed: chance decides for an arm that was born now and has no
+    # statistics, the bandit for all others (D5).
     draw = hash01(episode.task.seed, episode.t, arm)
     return draw < epsilon(episode.t, episode.settings.epsilon_clock)
 
@@ -187,14 +185,6 @@ def choose_directly(episode: Episode, seen: str) -> Steps[str]:
         yield StrategyChosen(round=episode.round, how="direct", source=said.source)
         return episode.strategy
     arms = episode.bandit.competing
-    arm, source = yield from _pick(episode, seen, arms)
-    yield StrategyChosen(round=episode.round, arm=arm.id, how="direct", source=source)
-    episode.arm, episode.strategy = arm.id, arm.text
-    return arm.text
-
-
-def _pick(episode: Episode, seen: str, arms: Sequence[Arm]) -> Steps[tuple[Arm, str]]:
-    """The arm that the model names; the first one if it cannot be read."""
     said = yield from picker(tuple(arm.id for arm in arms)).put(
         {
             "problem": episode.task.posed,
@@ -204,5 +194,10 @@ def _pick(episode: Episode, seen: str, arms: Sequence[Arm]) -> Steps[tuple[Arm, 
         },
         sampling=episode.settings.sampling(TOKENS),
     )
+    # Where it cannot be read the first arm stands, which is to carry
+    # on: a slip must not send the work back.
     named = said.get("Strategy")
-    return next((arm for arm in arms if arm.id == named), arms[0]), said.source
+    arm = next((arm for arm in arms if arm.id == named), arms[0])
+    yield StrategyChosen(round=episode.round, arm=arm.id, how="direct", source=said.source)
+    episode.arm, episode.strategy = arm.id, arm.text
+    return arm.text

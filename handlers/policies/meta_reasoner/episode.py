@@ -20,6 +20,10 @@ from schemas.events.reasoning import Generated, Parse
 from schemas.events.strategy import ProgressReported, RewardJudged
 from schemas.questions import Remain
 
+# A round's questions in the order of ``solve``: the step, then its judgement; a report belongs to
+# the round after. The trajectory only grows: going back is advice in words, so that the record
+# shows what was thought and given up.
+
 NO_ADVICE = ""
 """G_0: the default strategy, shown as no advice at all (App. F)."""
 LAST = "This is the last step."
@@ -113,6 +117,8 @@ def calls_to_another(episode: Episode) -> int:
 
     The last call is kept for an answer, so one is left over.
     """
+    # Told too early a step would hurry, told too late the work would stop in the middle: counted
+    # without requests to mend a reply, which are rare, it errs towards going on.
     settings = episode.settings
     between = settings.report + settings.advised
     return 1 + serves_more(episode) + between + 1 + 1
@@ -120,6 +126,7 @@ def calls_to_another(episode: Episode) -> int:
 
 def report(episode: Episode) -> Steps[str]:
     """P of the trajectory so far; without reports the trajectory itself. Source: line 5."""
+    # Judge and adviser may both want the report of the same steps: it is asked for once.
     covered = len(episode.trajectory)
     if not episode.settings.report:
         return shown(episode.trajectory)
@@ -149,6 +156,7 @@ def weights_of(settings: MetaReasonerSettings) -> judging.Weights:
 def judge(episode: Episode, made: Made) -> Steps[judging.Reward | None]:
     """r_t of C_t in every round; unknown if the judge cannot be read. Source: line 15."""
     settings, weights = episode.settings, weights_of(episode.settings)
+    # The trajectory and not the report, which is the word of the one who is judged (D3).
     work = shown(episode.trajectory)
     if settings.judge_sees == "report":
         work = yield from report(episode)
@@ -162,6 +170,8 @@ def judge(episode: Episode, made: Made) -> Steps[judging.Reward | None]:
         },
         sampling=settings.sampling(settings.judge_tokens),
     )
+    # The judge gives ratings, and the reward is computed of them: models err in the weighing, and
+    # where one says another reward than its ratings come to, the fact notes that it differs.
     ratings = {name: value for name, value in said.values.items() if isinstance(value, float)}
     lowest = settings.judge_failure == "lowest"
     if not said.readable and lowest:
@@ -181,6 +191,7 @@ def judge(episode: Episode, made: Made) -> Steps[judging.Reward | None]:
         source=said.source,
         parse=parse,
     )
+    # The last known progress stays the confidence: a judge's slip says nothing of the work.
     episode.progress = reward.progress if reward is not None else episode.progress
     if settings.first_judgement == "used":
         episode.judgement = said.get("Brief_rationale") or ""

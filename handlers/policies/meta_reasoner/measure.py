@@ -14,6 +14,8 @@ from handlers.policies.base import Trace
 from schemas.events.strategy import RewardJudged, StrategyProposed
 from schemas.identity import hash01
 
+# These figures are read off logs after a run; nothing in an episode or in learning hangs on them.
+
 
 def rewards(trace: Trace) -> list[float]:
     """The rewards of an episode, round by round; an unknown one counts nothing."""
@@ -36,6 +38,8 @@ def meant(batches: Iterable[tuple[Members, Mapping[str, Any]]]) -> dict[str, dic
     Episodes number what they propose from the arms that they know, so one number is several arms: an arm is
     what learning made of it. One that learning refused stays the episode's own.
     """
+    # The scope's learning once more, from its first batch on: only the order of all of them tells
+    # which proposal became an arm and which was taken for one that was there.
     found: dict[str, dict[str, str]] = {}
     arms = None
     for members, constants in batches:

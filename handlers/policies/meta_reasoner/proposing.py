@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+# An arm lives over all problems of its scope. Advice with a number of one problem in it would be
+# chosen for others, and would pass that problem's numbers, perhaps its answer, on to them.
 DIAGNOSIS = "The report read like the one that it was proposed for."
 """Where a proposal does not say when it is needed."""
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:[.,]\d+)*")

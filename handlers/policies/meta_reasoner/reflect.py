@@ -17,6 +17,10 @@ from schemas.events.episode import Embedded
 from schemas.events.reasoning import Generated
 from schemas.events.strategy import RewardJudged, StrategyChosen, StrategyProposed
 
+# A pull is a context, an arm and a reward, and these stand in three facts of two
+# rounds. They are put together here by order alone: facts hold no vectors, for
+# these are on record once already, as answers.
+
 
 @dataclass
 class Reading:
@@ -53,28 +57,29 @@ class Reading:
             case Embedded():
                 self.proposed = event.vectors[0]
             case StrategyProposed(result="added"):
-                self.proposals.append(self._proposal(event))
+                read = META_REASONER.read(self.trace.text(event.source))
+                values: Values = {} if isinstance(read, Unreadable) else read
+                proposal = {
+                    "id": event.arm,
+                    "when": str(values.get("When") or DIAGNOSIS),
+                    "text": str(values.get(GENERAL) or ""),
+                    "parent": event.parent,
+                    "vector": self.proposed,
+                }
+                self.proposals.append(proposal)
             case StrategyChosen(arm=str(arm)):
                 self.chosen.append(arm)
             case Generated():
+                # A step was made under the last choice: its reward belongs to the report before it.
                 self.credited, self.seen, self.proposed = self.seen, None, None
             case RewardJudged():
                 self._reward(event)
             case _:
                 pass
 
-    def _proposal(self, event: StrategyProposed) -> dict[str, Any]:
-        read = META_REASONER.read(self.trace.text(event.source))
-        values: Values = {} if isinstance(read, Unreadable) else read
-        return {
-            "id": event.arm,
-            "when": str(values.get("When") or DIAGNOSIS),
-            "text": str(values.get(GENERAL) or ""),
-            "parent": event.parent,
-            "vector": self.proposed,
-        }
-
     def _reward(self, event: RewardJudged) -> None:
+        # The curve has every reward. A pull needs one that is known,
+        # and an arm that was chosen for it.
         self.rewards.append([event.round, event.reward])
         reward, progress = event.reward, event.progress
         if event.arm is None or self.credited is None or reward is None or progress is None:
@@ -100,6 +105,8 @@ def measured_texts(trace: Trace, settings: MetaReasonerSettings) -> tuple[str, .
     """What the contexts of the pulls are made of: reports, or the steps so far."""
     if not settings.learns:
         return ()
+    # All or none: the texts are matched with the pulls by their
+    # order, and one that is missing would shift it.
     contexts = Reading.of(trace, settings).contexts
     known = all(at in trace.embedded for at in contexts)
     return tuple(trace.embedded[at][0] for at in contexts) if known else ()

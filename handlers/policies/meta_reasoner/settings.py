@@ -142,12 +142,16 @@ class MetaReasonerSettings(PolicySettings):
         return self.choice == "direct" or self.strategies == "dynamic"
 
 
+# The arms of a scope are comparable as long as reports, rewards and strategies are made alike. How
+# many rounds there are, how warm replies are drawn, and whether anything is learned keeps them so.
 APART = {
     *("max_rounds", "updates", "training", "temperature", "training_temperature"),
     *("top_p", "parameters", "tell_last", "first_judgement"),
 }
 MetaReasonerSettings.learning = frozenset(MetaReasonerSettings.model_fields) - APART
 
+# A batch pins these with its rule, so that a version is folded again
+# under the numbers that made it.
 _CONSTANTS = (
     *("exploration", "ridge", "feature_dims", "retire_below", "retire_after"),
     *("merge_above", "arm_limit", "arms"),

@@ -44,6 +44,7 @@ def most_calls(settings: MetaReasonerSettings) -> int:
 
 def recollect(task: Task, settings: MetaReasonerSettings) -> Steps[Bandit]:
     """The arms of the pinned memory version, or the start arms. Source: line 1."""
+    # Recalled without a role, no item and no vector is asked for: only the learned state.
     learned: Any = {}
     if task.memory_version > 0 and settings.arms == "scope":
         learned = (yield from Recall(task.problem, (), 0, kinds=())).learned
@@ -53,6 +54,8 @@ def recollect(task: Task, settings: MetaReasonerSettings) -> Steps[Bandit]:
 
 def rounds(episode: Episode) -> Steps[Conclusion]:
     """At most T rounds: the reward comes first, then the stop test. Source: lines 3 to 22."""
+    # The reward comes before the stop test (lines 15 to 20): else the step that solved a problem
+    # would earn its arm nothing, and arms would learn from failures alone.
     for t in range(1, episode.settings.max_rounds + 1):
         episode.t = t
         advice = NO_ADVICE if t == 1 else (yield from advise(episode))

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
+# Words of this table are constants of the learning rule: a batch pins
+# them, and an edited word makes other arms.
+
 
 @dataclass(frozen=True, slots=True)
 class Strategy:

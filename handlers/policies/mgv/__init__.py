@@ -17,6 +17,13 @@ from handlers.policies.mgv.settings import (
     rule_constants,
 )
 
+# Three algorithms over common parts: ``knowledge`` is what a memory version knows and what of it is
+# in mind, ``feel`` and ``signals`` turn it into numbers, ``attempt`` makes answers and says how
+# sure they are, ``strategies`` chooses. What an episode leaves is ``reflect``;
+# ``handlers.learning.beliefs`` folds it into cases and beliefs. Prompts of attempts must hold no
+# feeling, no threshold and no limit: monitoring acts through decisions alone, or it could not be
+# told what it changed. ``monitor=off`` is the same policy without these decisions.
+
 RULE = "beliefs@1"
 
 MGV_FLAVELL = Policy(

@@ -39,25 +39,20 @@ def criterion(
     rounds: Sequence[Gone], effort: int, usual: float | None, settings: FlavellSettings
 ) -> Criterion | None:
     """The first criterion that is met. ``usual`` is the agent's median effort for what it solved."""
-    if _failures(rounds, settings.fail_run):
+    # A check that could not be read is no failure, but it ends a run of them.
+    run = rounds[-settings.fail_run :]
+    if len(run) == settings.fail_run and all(each.passed is False for each in run):
         return "failures"
     if usual is not None and effort > settings.effort_factor * usual:
         return "effort"
     if len(rounds) >= DISPLACED and all(each.displaced for each in rounds[-DISPLACED:]):
         return "displacement"
-    return "discrepancy" if _discrepancy(rounds, settings) else None
-
-
-def _failures(rounds: Sequence[Gone], run: int) -> bool:
-    return len(rounds) >= run and all(each.passed is False for each in rounds[-run:])
-
-
-def _discrepancy(rounds: Sequence[Gone], settings: FlavellSettings) -> bool:
-    """Far from the goal, not getting nearer, although the answers differ."""
+    # Discrepancy: far from the goal and not getting nearer, although the answers differ. Equal
+    # answers may be right and only be judged badly.
     last = rounds[-settings.gap_run :]
     if len(last) < settings.gap_run or any(each.unmet < settings.gap for each in last):
-        return False
+        return None
     falling = any(after.unmet < before.unmet for before, after in pairwise(last))
     answers = [each.answer for each in last]
     alike = any(equal(a, b) for at, a in enumerate(answers) for b in answers[at + 1 :])
-    return not falling and not alike
+    return None if falling or alike else "discrepancy"

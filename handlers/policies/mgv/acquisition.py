@@ -31,6 +31,11 @@ from schemas.events.monitoring import (
 )
 from schemas.questions import Remain
 
+# A set is one episode with one limit, for what is shared out has to be known before anybody works:
+# in episodes of their own members would take from it in the order in which they happen to run.
+# Within a round members work in lanes and see nothing of each other; between rounds only their ease
+# and their judgements move calls from one to another.
+
 RETENTION = {"understanding": 0.1, "verbatim": 0.2}
 AGREE = 3
 """From so many calls on a member's attempt is samples that may agree; below, one and its judgement."""
@@ -81,6 +86,7 @@ def retention(knowledge: Knowledge, settings: AcquisitionSettings) -> float:
 
 def _pairs(knowledge: Knowledge, settings: AcquisitionSettings) -> list[tuple[float, bool]]:
     """Confidence then, outcome later; none while there are too few."""
+    # How far confidence exceeded success is how much of what seemed mastered was lost by the test.
     known = [(case["confidence"], KNOWN[case["outcome"]]) for case in knowledge.labelled]
     pairs = [(q, solved) for q, solved in known if q is not None]
     return pairs if len(pairs) >= settings.min_labels else []
@@ -97,6 +103,8 @@ def acquire(
     members: Sequence[tuple[Task, int | None]], settings: AcquisitionSettings
 ) -> Steps[tuple[Conclusion, ...]]:
     """One answer for each member, none of which spends more than its own limit."""
+    # One after another and outside of lanes: ``parts`` tells members apart by the order in which
+    # cases come to mind for them.
     learners: list[Learner] = []
     for task, limit in members:
         mind = yield from remember(task, settings)
@@ -123,6 +131,8 @@ def study(
     """One round: MONITOR every open member, share out, work side by side, judge."""
     for each in open_now:
         yield from monitor(each, at)
+    # The rounds that are left get equal parts, so that the first one
+    # cannot spend what later ones need.
     left = settings.max_rounds - at + 1
     total = max(1, sum(each.limit for each in open_now) // left)
     shares = share_out(total, learners, open_now, settings)
@@ -171,6 +181,7 @@ def work(each: Learner, calls: int, at: int) -> Steps[None]:
             yield from assure(each.mind, made, at)
     except OutOfLimit as limit:
         each.stopped = limit.which if limit.which != "calls" else None
+    # Out of calls means out of this round's share; another limit is gone for good.
     each.limit -= made.calls
     if made.limit not in (None, "calls"):
         each.stopped = made.limit

@@ -39,6 +39,8 @@ def allocate(total: int, claims: Sequence[Claim], floor: float = 0.05) -> list[i
     granted: dict[str, int] = {}
     left = min(total, sum(claim.own for claim in claims))
     waiting: list[Claim] = list(claims)
+    # Whoever reaches his own limit leaves with it, and what he cannot use is shared out again among
+    # the others. Each turn somebody leaves or all is granted, so it ends.
     while waiting:
         parts = _by_remainder(left, [(claim.name, share[claim.name]) for claim in waiting])
         full = [claim for claim in waiting if parts[claim.name] >= claim.own]
@@ -48,7 +50,15 @@ def allocate(total: int, claims: Sequence[Claim], floor: float = 0.05) -> list[i
         granted |= {claim.name: claim.own for claim in full}
         left -= sum(claim.own for claim in full)
         waiting = [claim for claim in waiting if claim.name not in granted]
-    _spare_a_call(granted, claims)
+    # While someone has two or more, nobody who may spend one has none: a share of zero is no
+    # attempt at all, and one call more or less of a large share changes little.
+    for claim in sorted(claims, key=lambda each: each.name):
+        if granted[claim.name] == 0 and claim.own > 0:
+            giver = max(claims, key=lambda each: (granted[each.name], each.ease, each.name))
+            if granted[giver.name] < 2:
+                break
+            granted[giver.name] -= 1
+            granted[claim.name] = 1
     return [granted[claim.name] for claim in claims]
 
 
@@ -65,14 +75,3 @@ def _by_remainder(total: int, claims: Sequence[tuple[str, Fraction]]) -> dict[st
     for name in order[: total - sum(parts.values())]:
         parts[name] += 1
     return parts
-
-
-def _spare_a_call(granted: dict[str, int], claims: Sequence[Claim]) -> None:
-    """While someone has two or more, nobody who may spend one has none."""
-    for claim in sorted(claims, key=lambda each: each.name):
-        if granted[claim.name] == 0 and claim.own > 0:
-            giver = max(claims, key=lambda each: (granted[each.name], each.ease, each.name))
-            if granted[giver.name] < 2:
-                return
-            granted[giver.name] -= 1
-            granted[claim.name] = 1

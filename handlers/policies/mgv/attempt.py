@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from handlers.answers.alike import alike, vote
+from handlers.answers.alike import alike
 from handlers.learning.elementary import exp
+from handlers.policies.facts import voted
 from handlers.policies.mgv.knowledge import Mind
 from handlers.policies.mgv.signals import Felt, exclusive
 from handlers.policies.unread import taken
@@ -21,9 +22,12 @@ from handlers.roles.attempter import ATTEMPTERS, Way
 from handlers.roles.role import RoleReply
 from schemas.asking import OutOfLimit, Steps
 from schemas.events.monitoring import ExperienceFelt, Origin
-from schemas.events.reasoning import Generated, Parse, Voted
+from schemas.events.reasoning import Generated, Parse
 from schemas.events.search import ConfidenceStated
 from schemas.questions import Completion, Remain, Sampling
+
+# ``execute`` makes an attempt, ``assure`` says how sure it is. They are apart because how sure an
+# attempt is may cost a call, and a policy on whose decision nothing hangs spares it.
 
 NONE = frozenset({"", "none", "null", "unknown", "no answer", "n/a"})
 SOURCES: Mapping[str, str] = {
@@ -127,12 +131,13 @@ def execute(
 
 def settle(mind: Mind, made: Attempt) -> Steps[None]:
     """The answer of an attempt: that of its sample, or the one that most samples share."""
-    answers = [answer_of(said) for said in made.samples]
-    made.answer, votes = vote(answers, mind.task.problem)
-    if len(answers) > 1:
-        made.agreement = votes / len(answers)
-        blank = sum(answer is None for answer in answers)
-        yield Voted(answer=made.answer, votes=votes, of=len(answers), unreadable=blank)
+    found = voted([answer_of(said) for said in made.samples], mind.task.problem)
+    made.answer = found.answer
+    if found.of > 1:  # one sample agrees with itself, which says nothing
+        made.agreement = found.votes / found.of
+        yield found
+    # The first of those that agree stands for the attempt: its text
+    # is what is checked and looked at.
     chosen = next(
         (said for said in made.samples if equal(answer_of(said), made.answer)), made.samples[-1]
     )
@@ -145,6 +150,8 @@ def assure(mind: Mind, made: Attempt, round: int) -> Steps[None]:
         yield _felt(mind, Felt(0.0, "feel"), (), round)
         return
     signals = dict(raw_signals(made))
+    # Token probabilities and agreement come with the replies; only
+    # where neither can be had is a call spent.
     chosen = first_had(mind, signals)
     if chosen is None:
         value = yield from _verbal(mind, made)
@@ -190,6 +197,8 @@ def raw_signals(made: Attempt) -> Mapping[str, float]:
 def first_had(mind: Mind, signals: Mapping[str, float]) -> str | None:
     """The first source of confidence that can be had without asking for it."""
     wanted = mind.settings.confidence
+    # A raw token probability is no chance of being right: it lies
+    # near 1 for anything that reads fluently.
     if wanted == "implicit" and "implicit" in signals and mind.knowledge.calibrator("implicit"):
         return "implicit"
     return "agreement" if wanted != "verbal" and "agreement" in signals else None
@@ -201,6 +210,8 @@ def _verbal(mind: Mind, made: Attempt) -> Steps[float | None]:
     try:
         heard = yield from confidence.trust(mind.task.posed, made.text, meter)
     except OutOfLimit:
+        # The limit struck the request to mend a reply: a call was
+        # spent, and the record says on what.
         made.calls += meter.calls
         if meter.calls:
             yield ConfidenceStated(node=made.source, source=made.source, parse="defaulted")

@@ -23,6 +23,10 @@ from handlers.roles.examiner import APPRAISER
 from schemas.asking import Steps
 from schemas.events.monitoring import Experience, ExperienceFelt, Origin
 
+# Every number that a decision hangs on is stated with what it was made of and where
+# it came from, feeling or knowledge: whether feelings were right can then be
+# measured on the log, long after the decisions.
+
 
 def stated(
     mind: Mind,
@@ -77,6 +81,7 @@ def feel_difficulty(
         appraised = yield from _appraise(mind, last)
         if appraised is not None:  # what cannot be read leaves the feeling
             level, diagnosis = appraised
+            # A model that was shown the problem counts as knowledge of it, with cases or without.
             felt = exclusive(felt.value, level, True, settings.signal)
     yield stated(mind, "difficulty", round, felt.value, felt.source, h=mind.h, cases=len(labelled))
     return felt.value, diagnosis
@@ -90,6 +95,8 @@ def diagnose(mind: Mind, felt: Felt) -> Diagnosis:
     level: Diagnosis = "complex" if felt.value > mind.settings.complex_above else "plain"
     if felt.source == "feel":
         return level
+    # More cases than are shown take part: three neighbours are too
+    # few for a vote among six diagnoses.
     known = dict.fromkeys(PRESCRIBED, 0.0)
     for case, similarity in mind.near(mind.settings.calibrate_k):
         diagnosis = mind.knowledge.turned_out(case, mind.settings.learn_from)

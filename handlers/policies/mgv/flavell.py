@@ -28,6 +28,11 @@ from schemas.events.reasoning import Flag, MonitorReported
 from schemas.questions import Embed
 from schemas.vectors import unpack
 
+# ``regulate`` is Algorithm 1: MONITOR and GENERATE in ``generate``, VERIFY in ``verify``, and then
+# the two tests that may end it. Beliefs of the scope are copied into the episode and go by the
+# policy's own verdicts there; the scope learns from labels when the batch closes, so a check that
+# errs misleads one episode and no other.
+
 GOALS: Mapping[str, str] = {
     "accuracy": "An answer of the type asked for, that was checked and can be relied upon.",
     "speed": "An answer of the type asked for, soon.",
@@ -113,6 +118,7 @@ class Regulation:
 
 def solve(task: Task, settings: FlavellSettings) -> Steps[Conclusion]:
     """Rounds until the goal is achieved, the work is given up, or a limit ends it."""
+    # A copy, for the view of a memory version is shared by all episodes that pinned it.
     run = Regulation(task, settings, (yield from remember(task, settings)))
     run.beliefs = dict(run.mind.knowledge.beliefs)
     limit: str | None = None
@@ -162,9 +168,11 @@ def generate(run: Regulation, at: int) -> Steps[None]:
         round=at,
         subject=run.task.subject,
     )
+    # An equal strategy may make an equal prompt: the draw says how often it was tried before.
     draw = sum(each.strategy == strategy for each in run.rounds)
     context = run.rounds[-1].context if run.rounds else Context()
     made = yield from execute(run.mind, strategy, context, round=at, draw=draw)
+    # On record before the limit is raised: what was answered by then may be the best there is.
     run.rounds.append(Round(level, diagnosis, strategy, made))
     if made.limit is not None:
         raise OutOfLimit(made.limit)
@@ -174,6 +182,8 @@ def verify(run: Regulation, at: int) -> Steps[None]:
     """VERIFY: evaluate, choose the side to look from, look, update (lines 11 to 14)."""
     last = run.rounds[-1]
     if run.spares(last.made):
+        # Without an answer it has failed whatever a check would say,
+        # and its strategy is believed less for it.
         if last.made.answer is None:
             last.passed = False
             updated(run, last)
@@ -250,6 +260,8 @@ def updated(run: Regulation, last: Round) -> None:
     q = last.made.q
     if last.passed is None:
         return
+    # The scope's own rule of update, so that an episode believes as
+    # the fold would after the same trials.
     key = key_of("strategy", run.task.domain, last.diagnosis, last.strategy, band_of(q))
     evidence = Evidence(key, last.passed, 1)
     run.beliefs = update(run.beliefs, evidence, rule_constants(run.settings))
@@ -264,6 +276,8 @@ def experiences(last: Round) -> str:
 def give_up(run: Regulation, at: int) -> Steps[str | None]:
     """Whether one of the four criteria is met after this round."""
     last = run.rounds[-1]
+    # Displacement costs an embedding, and is looked for only where
+    # there is a case to be displaced to.
     met = [*run.criteria(last.made), *([] if last.passed is None else [last.passed])]
     to_goal, to_case = 0.0, None
     vectors = [unpack(case["vector"]) for case in run.mind.cases if case["vector"]]

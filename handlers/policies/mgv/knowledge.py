@@ -27,6 +27,10 @@ from schemas.events.monitoring import CasesReached
 from schemas.identity import hash01
 from schemas.questions import Embed, Recall
 
+# A memory version does not change, and many episodes pin the same one: what is worked out of it
+# (vectors, sorted features, calibrators) is worked out once, by ``knowledge_of``. What one episode
+# reached of it is its own ``Mind``.
+
 Vector = tuple[float, ...]
 
 
@@ -125,6 +129,9 @@ _KEPT = 8
 
 def knowledge_of(learned: Mapping[str, Any]) -> Knowledge:
     """The view of a memory version's state; kept while the same state is asked for again."""
+    # By identity, since comparing states costs as much as making a view. An id is
+    # given again once its state is gone, hence the second look; the view holds its
+    # state, so that this cannot happen while it is kept.
     found = _VIEWS.get(id(learned))
     if found is None or found.learned is not learned:
         if len(_VIEWS) >= _KEPT:
@@ -187,6 +194,8 @@ class Mind:
 
         A figure that is taken from cases needs more of them than an attempt can be shown.
         """
+        # Drawn as of round 0, whatever the round is: a figure must
+        # not jump because a draw is made anew.
         if top not in self.looked:
             self.looked[top] = [
                 (self.knowledge.by_id[name], similarity)
@@ -236,11 +245,13 @@ def remind(mind: Mind, round: int, experiences: str, top: int) -> Steps[None]:
     """What the last round's experiences bring to mind besides; asks nothing where there are no cases."""
     if not mind.knowledge.cases:
         return
+    # Reached cases stay: a wider cue brings others to mind besides, and makes nothing be forgotten.
     query = (yield from Embed((f"{mind.task.problem}\n{experiences}",)))[0]
     yield mind.reach(query, round, top)
 
 
 def kept_rounds(task: Task, rounds: Sequence[int], keep: float) -> tuple[int, ...]:
     """consolidate_ψ: the rounds whose tuple is kept, each by its own draw."""
+    # By round and not one draw for all: an episode may leave some of its tuples and not the others.
     drawn = ((at, hash01(task.seed, "keep", task.subject, at)) for at in rounds)
     return tuple(at for at, draw in drawn if draw < keep)

@@ -46,6 +46,7 @@ class Vectors:
         rows = np.array([unpack(vector) for _, vector in self.packed], dtype=np.float32)
         lengths = np.sqrt((rows * rows).sum(axis=1))
         lengths[lengths == 0] = 1.0
+        # Dimension by dimension in memory, as they are added up below.
         return np.ascontiguousarray((rows / lengths[:, None]).T)
 
     def _candidates(self, query: Sequence[float], top: int) -> list[int]:
@@ -58,5 +59,7 @@ class Vectors:
         total = np.zeros(columns.shape[1], dtype=np.float32)
         for at in np.flatnonzero(asked):
             total += columns[at] * (asked[at] / length)
+        # Everything within the margin of the last place takes part:
+        # single precision may have swapped it.
         edge = np.partition(total, -top)[-top] if top < len(total) else total.min()
         return [int(at) for at in np.flatnonzero(total >= edge - MARGIN)]

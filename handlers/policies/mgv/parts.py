@@ -9,6 +9,11 @@ from schemas.events.base import Event
 from schemas.events.episode import Forked
 from schemas.events.monitoring import Allocated, CasesReached, ExperienceKept, ThresholdsSet
 
+# Members share one record but each is reflected by itself, by the code that reflects an episode of
+# one problem. Lanes are told apart by their place in the shares, which are stated just before the
+# fork; facts outside of lanes name their subject; answers outside of lanes do not, and belong to
+# whom the next cases are reached for.
+
 
 def part(trace: Trace, subject: str) -> Trace:
     """One member's own part of a set's trace, with what the set as a whole decided."""
@@ -16,11 +21,13 @@ def part(trace: Trace, subject: str) -> Trace:
 
 
 def _own(trace: Trace, subject: str) -> Iterator[tuple[str, Event]]:
-    members = _members(trace)
     lane = ""
     shares: tuple[tuple[str, int], ...] = ()
     waiting: list[tuple[str, Event]] = []  # answers that the next case in mind is made of
-    kept = iter(members)
+    # What is kept is stated once a member, in the members' order,
+    # which is that in which cases came to mind.
+    reached = (event for _, event in trace.events if isinstance(event, CasesReached))
+    kept = iter(dict.fromkeys(event.subject for event in reached))
     for address, event in trace.events:
         match event:
             case _ if "." in address:
@@ -45,9 +52,3 @@ def _own(trace: Trace, subject: str) -> Iterator[tuple[str, Event]]:
             waiting.clear()
         if own:
             yield address, event
-
-
-def _members(trace: Trace) -> list[str]:
-    """The members in order, each once: the order in which cases came to mind for them."""
-    reached = (event for _, event in trace.events if isinstance(event, CasesReached))
-    return list(dict.fromkeys(event.subject for event in reached))

@@ -23,13 +23,13 @@ from schemas.events.reasoning import Generated, MonitorReported, Voted
 def reflect(trace: Trace, conclusion: Conclusion, settings: MgvSettings) -> dict[str, Any]:
     """The summary that cases and beliefs are folded from."""
     rounds: list[dict[str, Any]] = []
-    found: dict[str, Any] = {"vector": None, "knowing": None, "kept": set[int]()}
+    found: dict[str, Any] = {"subject": "", "vector": None, "knowing": None, "kept": set[int]()}
     for _, event in trace.events:
         _note(event, rounds, found)
     signals = [each.pop("signals") for each in rounds]
     kept = [each for each in rounds if each["round"] in found["kept"]]
     return {
-        "class": _subject(trace).partition("/")[0],
+        "class": found["subject"].partition("/")[0],
         "vector": found["vector"],
         "diagnosis": rounds[0]["diagnosis"] if rounds else None,
         "confidence": conclusion.confidence,
@@ -52,47 +52,38 @@ def _given(
     return found[0] if found else {}
 
 
-def _subject(trace: Trace) -> str:
-    felt = (event for _, event in trace.events if isinstance(event, ExperienceFelt))
-    return next((event.subject for event in felt), "")
-
-
 def _note(event: Event, rounds: list[dict[str, Any]], found: dict[str, Any]) -> None:
+    """Take what is about the episode as a whole; the rest is about the round that is open."""
     match event:
         case Embedded() if found["vector"] is None:
+            # The first is the problem's own; later ones hold experiences or an attempt as well.
             found["vector"] = event.vectors[0]
         case ExperienceKept():
             found["kept"] |= set(event.rounds)
         case ExperienceFelt():
-            _felt(event, rounds, found)
-        case StrategyMatched(level="cognitive") | SearchSteered():
-            rounds.append(_opened(event))
+            inputs = dict(event.inputs)
+            found["subject"] = found["subject"] or event.subject
+            # FOK_0 is what thresholds are learned from: later ones know of attempts.
+            if event.experience == "FOK" and found["knowing"] is None:
+                found["knowing"] = [inputs["known"], inputs["unknown"]]
+            elif event.experience == "confidence" and rounds:
+                rounds[-1] |= {"signals": inputs, "confidence": event.value}
+        case StrategyMatched(level="cognitive"):
+            rounds.append(_opened(event.round, event.diagnosis, event.strategy))
+        case SearchSteered():
+            # Retrieval diagnoses nothing: how wide its cue is stands for its strategy.
+            rounds.append(_opened(event.round, "plain", event.intensity))
         case _ if rounds:
-            _filled(event, rounds[-1])
+            _fill(rounds[-1], event)
         case _:
             pass
 
 
-def _felt(event: ExperienceFelt, rounds: list[dict[str, Any]], found: dict[str, Any]) -> None:
-    inputs = dict(event.inputs)
-    if event.experience == "FOK" and found["knowing"] is None:
-        found["knowing"] = [inputs["known"], inputs["unknown"]]
-    elif event.experience == "confidence" and rounds:
-        rounds[-1]["signals"] = inputs
-        rounds[-1]["confidence"] = event.value
-
-
-def _opened(event: StrategyMatched | SearchSteered) -> dict[str, Any]:
-    """A tuple's beginning: under which diagnosis which strategy, or how wide a cue."""
-    named = (
-        ("plain", event.intensity)
-        if isinstance(event, SearchSteered)
-        else (event.diagnosis, event.strategy)
-    )
+def _opened(round: int, diagnosis: str | None, strategy: str) -> dict[str, Any]:
     return {
-        "round": event.round,
-        "diagnosis": named[0],
-        "strategy": named[1],
+        "round": round,
+        "diagnosis": diagnosis,
+        "strategy": strategy,
         "check": None,
         "verdict": None,
         "answer": None,
@@ -102,7 +93,7 @@ def _opened(event: StrategyMatched | SearchSteered) -> dict[str, Any]:
     }
 
 
-def _filled(event: Event, last: dict[str, Any]) -> None:
+def _fill(last: dict[str, Any], event: Event) -> None:
     match event:
         case Completed():
             last["effort"] += 1

@@ -31,6 +31,10 @@ from schemas.events.monitoring import (
     ThresholdsSet,
 )
 
+# ``seek`` is Algorithm 3 line by line. Memory is searched through the model: a cue is a prompt with
+# cases, and what it brings up is an attempt. What a cue once brought up is found again by it, so a
+# wider cue has to differ in words.
+
 WAYS: dict[Intensity, Way] = {"standard": "direct", "intensive": "restate"}
 
 
@@ -106,6 +110,7 @@ def bring_to_mind(search: Search, at: int, last: Intensity) -> Steps[None]:
     """Later rounds retrieve by the problem and the last answer; more after an intensive one."""
     if at == 0:
         return
+    # An intensive search uses all that is in mind: the next is only wider if more comes to mind.
     settings = search.settings
     top = settings.recall_k * (settings.intensive_factor if last == "intensive" else 1)
     answer = search.entries[-1].answer or "no answer"
@@ -139,6 +144,8 @@ def attend(search: Search, width: Intensity) -> tuple[str, str]:
 
 def search_auto(search: Search, cue: str, cases: str, way: Way, at: int) -> Steps[Attempt]:
     """The answer that a cue leads to: an equal cue gives the recorded one, or the next draw of it."""
+    # The paper's retrieval is automatic: a cue finds what it found. A model's next sample may be
+    # another one, and so a service draws it, for the price of a call (design/mgv.md D15).
     earlier = search.by_cue.setdefault(cue, [])
     if earlier and search.settings.search == "automatic":
         return earlier[-1]
@@ -153,6 +160,7 @@ def search_auto(search: Search, cue: str, cases: str, way: Way, at: int) -> Step
 
 def considered(search: Search, made: Attempt) -> Attempt:
     """The answer up for decision: the best so far, or the last one."""
+    # Thresholds fall with every round: what was refused as unsure may be sure enough by now.
     best = search.best if search.settings.reconsider == "on" else None
     return made if best is None else best
 

@@ -16,6 +16,9 @@ from handlers.policies.mgv.settings import RetrievalSettings
 from handlers.policies.mgv.signals import CLOSE, Knowing
 from schemas.events.monitoring import Intensity
 
+# All pure, and comparisons that decide allow for ``CLOSE``: thresholds are products of rounded
+# numbers, and what meets one in exact arithmetic must not fail it by a bit.
+
 Decision: TypeAlias = Literal["output", "continue", "omission"]
 Rung: TypeAlias = Literal["recalled", "domain", "default"]
 Cases: TypeAlias = Sequence[Mapping[str, Any]]
@@ -133,5 +136,7 @@ def lowered(
 ) -> tuple[Thresholds, float]:
     """λ^(τ+1) = λ⁰ β_τ (or λ^(τ) β_τ), and β_τ = exp(-α (τ + failures))."""
     factor = exp(-settings.burden * burden(round, entries))
+    # The text lowers the first thresholds; lowering those of the round before multiplies burdens
+    # up, and they fall much faster (design/mgv.md D14).
     base = first if settings.lambda_base == "initial" else now
     return Thresholds(base.confidence * factor, base.knowing * factor), factor

@@ -18,6 +18,12 @@ from schemas.settings import PolicySettings
 Share = Annotated[float, Bounded(ge=0, le=1)]
 
 
+# The theories say what is felt and decided, and give hardly a number. Thresholds,
+# floors and counts below are ours, in both profiles; ``paper`` differs only where the
+# text commits itself: what cannot be read counts as 0, what stops withholds its
+# answer, and every case counts, however unlike.
+
+
 class MgvSettings(PolicySettings):
     """What all three have in common."""
 
@@ -177,6 +183,7 @@ class RetrievalSettings(MgvSettings):
     """After an intensive round so many times ``recall_k`` cases are looked for."""
 
 
+# All other settings change what is felt or tried, hence what cases say: they keep scopes apart.
 NOT_LEARNING = {"parameters", "output_cap", "on_stop", "batch_size", "unread"}
 for _model in (MgvSettings, FlavellSettings, AcquisitionSettings, RetrievalSettings):
     _model.learning = frozenset(_model.model_fields) - NOT_LEARNING

@@ -14,6 +14,10 @@ from typing import Literal, TypeAlias
 
 from schemas.events.monitoring import Origin
 
+# The theories leave "feelings" open. Each is a number here, so that it can be
+# held against what came of it and be calibrated. No function here asks a model
+# or knows an outcome of the present problem.
+
 Mode: TypeAlias = Literal["xor", "feel", "assess", "blend"]
 CLOSE = 1e-9
 NO_HISTORY = 0.5
@@ -98,6 +102,7 @@ def feeling_of_knowing(
     mode: Mode,
 ) -> tuple[Knowing, Origin]:
     """FOK. ``familiar`` is the share of content words that the domain knows; novelty counts nowhere."""
+    # That nothing is familiar is no evidence against: a problem in new words may be an easy one.
     feel, assess = Knowing(familiar), recalled(labelled)
     known = exclusive(feel.known, assess.known, bool(labelled), mode)
     unknown = exclusive(feel.unknown, assess.unknown, bool(labelled), mode)
@@ -114,6 +119,7 @@ def level_after(
     labelled: Sequence[tuple[float, bool]], h: float, confidences: Sequence[float], mode: Mode
 ) -> Felt:
     """Difficulty once attempts were run: 1 - p; as a feeling the mean of h and the last doubt."""
+    # The last doubt alone, and not the mean of all: a feeling is about how the work stands now.
     assess = 1 - recalled(labelled).plus(tried(confidences)).p
     return exclusive((h + 1 - confidences[-1]) / 2, assess, bool(labelled), mode)
 
@@ -146,6 +152,7 @@ def evaluative(result: Result, level: float | None) -> tuple[float, float, float
     A confidence that nobody could read raises no doubt, and where no ``level`` of difficulty was to be expected
     no confidence is unexpected.
     """
+    # A reply that was cut off, or never came to an answer, is fragmented whatever it declared.
     fragmented = max(0, result.goals - result.results) / result.goals if result.goals else 0.0
     if result.cut or result.answer is None:
         fragmented = 1.0

@@ -44,6 +44,10 @@ COSTS: Mapping[Cognitive, int] = {
 }
 """Calls below which a strategy is not worth beginning: an attempt, and room to judge it."""
 
+# Tables before rates: without a trial the paper's table decides, and beliefs only reorder what they
+# have seen. A strategy that the table does not prescribe gets in once it was tried on such
+# problems, and never by the prior alone.
+
 Rates: TypeAlias = tuple[tuple[Cognitive, float], ...]
 
 
@@ -70,6 +74,7 @@ def ranked(
 
     Admitted are the table's strategy for this diagnosis and those that some trial speaks for.
     """
+    # Those that failed in this episode come last but stay: when all have failed one is tried again.
     table = tuple(PRESCRIBED.values())
     rows: list[tuple[tuple[bool, bool, float, int], Cognitive, float]] = []
     for place, strategy in enumerate(table):
