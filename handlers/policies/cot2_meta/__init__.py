@@ -15,6 +15,12 @@ from handlers.policies.cot2_meta.search import Search, run
 from handlers.policies.cot2_meta.settings import Cot2Settings
 from schemas.asking import OutOfLimit, Steps
 
+# ``search`` is Algorithm 2 and holds the tree; ``grow`` asks models, in lanes; ``controller``
+# decides, and is plain code over meta-states; ``conclude`` ends the search; ``trace`` reads the
+# tree off the log again for people. A reference must never enter an episode: what is right is known
+# to ``diagnose`` alone, afterwards. And whatever is compared with a threshold is an exact fraction,
+# for the paper's thresholds are met at equality.
+
 
 def solve(task: Task, settings: Cot2Settings) -> Steps[Conclusion]:
     """Algorithm 2; without a tree it is greedy chain of thought."""
@@ -27,6 +33,7 @@ def through(search: Search) -> Steps[Conclusion]:
     """A search from its root to its conclusion."""
     try:
         yield from run(search)
+        # A limit that struck within a lane would refuse the closing call as well.
         if search.limit is None:
             yield from close(search)
     except OutOfLimit as limit:

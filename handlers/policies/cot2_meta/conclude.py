@@ -6,22 +6,20 @@ Source: CoT2-Meta, Algorithm 2 lines 12 to 14; design/cot2_meta.md D7 to D10.
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 
-from handlers.answers.alike import vote
 from handlers.policies import last_call
 from handlers.policies.base import Conclusion
 from handlers.policies.baselines.chain import CHAIN
 from handlers.policies.cot2_meta import controller
 from handlers.policies.cot2_meta.grow import state_confidence
+from handlers.policies.cot2_meta.scores import stated
 from handlers.policies.cot2_meta.search import Search, count_left
 from handlers.policies.cot2_meta.state import Node, best
+from handlers.policies.facts import by_vote, generated, voted
 from handlers.roles.again import Meter
-from handlers.roles.role import RoleReply
 from handlers.roles.steps import with_answer
 from handlers.roles.thinker import GENERATION
 from schemas.asking import All, Steps, Stopped
-from schemas.events.reasoning import Generated, Parse, Voted
 from schemas.events.search import Ending, Grown, NodeExpanded, SearchDecided
 from schemas.questions import Remain, Sampling
 
@@ -34,7 +32,10 @@ def close(search: Search) -> Steps[None]:
     if search.best is not None or not 1 <= left < search.settings.need:
         return
     parent = best([node for node in search.nodes if node.status == "open"]) or search.nodes[0]
-    said = yield from _closing_call(search, parent)
+    # The request of ``greedy``, to which a limit of one call thus comes down, with the trajectory
+    # appended where there is one.
+    sampling = Sampling(temperature=0.0, max_tokens=search.settings.output_cap)
+    said = yield from last_call.close(search.task, parent.steps, sampling, search.selections)
     search.spent += 1
     search.ended_by = "closed"
     if said.answer is None:
@@ -51,48 +52,35 @@ def close(search: Search) -> Steps[None]:
         search.spent += meter.calls
 
 
-def _closing_call(search: Search, parent: Node) -> Steps[RoleReply]:
-    """The request of ``greedy``, with the trajectory appended where there is one."""
-    sampling = Sampling(temperature=0.0, max_tokens=search.settings.output_cap)
-    at = search.selections
-    return (yield from last_call.close(search.task, parent.steps, sampling, at))
-
-
 def decide(search: Search) -> Steps[Conclusion]:
     """Lines 12 to 14: return the best survivor, or abstain and fall back."""
-    node = search.best
-    if search.limit is not None or search.ended_by == "stopped":
-        return (yield from _answered(search, node))
-    if not controller.abstains(node, search.settings):
-        return (yield from _answered(search, node))
-    hybrid = search.settings.abstain_threshold is not None and search.settings.fallback_samples
-    yield _decided(search, "fallback" if hybrid else "abstain", node)
-    if hybrid:
+    settings, node = search.settings, search.best
+    # What was good enough to stop for is not doubted again, and at a
+    # limit nothing else can be asked.
+    final = search.limit is not None or search.ended_by == "stopped"
+    withheld = not final and controller.abstains(node, settings)
+    hybrid = settings.abstain_threshold is not None and settings.fallback_samples > 0
+    action: Ending = "stop" if search.ended_by == "stopped" else "return"
+    if withheld:
+        action = "fallback" if hybrid else "abstain"
+    yield SearchDecided(
+        action=action,
+        node=None if node is None else node.id,
+        value=None if node is None else float(node.value),
+        confidence=None if node is None else stated(node.v_out),
+        calls=search.spent,
+    )
+    if action == "fallback":
         return (yield from fall_back(search, node))
-    return _concluded(search, node, None, "abstained")
-
-
-def _answered(search: Search, node: Node | None) -> Steps[Conclusion]:
-    stopped = search.ended_by == "stopped"
-    yield _decided(search, "stop" if stopped else "return", node)
+    if action == "abstain":
+        return _concluded(search, node, None, "abstained")
     answer = None if node is None else node.answer
     return _concluded(search, node, answer, "limit" if search.limit else search.ended_by)
 
 
-def _decided(search: Search, action: Ending, node: Node | None) -> SearchDecided:
-    value = None if node is None else float(node.value)
-    return SearchDecided(
-        action=action,
-        node=None if node is None else node.id,
-        value=value,
-        confidence=None if node is None else _float(node.v_out),
-        calls=search.spent,
-    )
-
-
 def _concluded(search: Search, node: Node | None, answer: str | None, ended_by: str) -> Conclusion:
     """The reported confidence is v_out (D10)."""
-    confidence = None if node is None else _float(node.v_out)
+    confidence = None if node is None else stated(node.v_out)
     return Conclusion(
         answer=answer,
         ended_by=ended_by,
@@ -111,31 +99,19 @@ def fall_back(search: Search, node: Node | None) -> Steps[Conclusion]:
     answers = [None if isinstance(lane, Stopped) else lane for lane in lanes]
     limits = (lane.which for lane in lanes if isinstance(lane, Stopped))
     search.limit = next(limits, None)
-    answer, votes = vote(answers, search.task.problem)
-    if answers:
-        blank = sum(each is None for each in answers)
-        yield Voted(answer=answer, votes=votes, of=len(answers), unreadable=blank)
-    if answer is None:
+    found = voted(answers, search.task.problem) if answers else None
+    if found is not None:
+        yield found
+    if found is None or found.answer is None:
+        # An answer that is trusted too little is still more than a
+        # vote in which nothing could be read.
         primary = None if node is None else node.answer
         return _concluded(search, node, primary, "fallback")
-    return Conclusion(
-        answer=answer,
-        ended_by="fallback",
-        confidence=votes / len(answers),
-        confidence_source="vote_share",
-        limit=search.limit,
-    )
+    return replace(by_vote(found, search.limit), ended_by="fallback")
 
 
 def _sample(search: Search, draw: int) -> Steps[str | None]:
     question = FALLBACK.put({"problem": search.task.stated}, sampling=GENERATION, draw=draw)
     said = yield from question
-    parse: Parse = "ok" if said.readable else "unreadable"
-    yield Generated(
-        round=draw, role="fallback", answer=said.answer, source=said.source, parse=parse
-    )
+    yield generated(said, draw, "fallback")
     return said.answer
-
-
-def _float(value: Fraction | None) -> float | None:
-    return None if value is None else float(value)

@@ -14,11 +14,16 @@ from handlers.policies.cot2_meta.state import MetaState, Node, best
 from handlers.roles.thinker import Strategy
 from schemas.identity import address_order, hash01
 
+# No model is asked here and no text is read: what the controller decides can be derived again from
+# scores on the log, and an ablation changes a setting instead of a prompt.
+
 Action: TypeAlias = Literal["prune", "repair", "keep"]
 
 
 def decide(m: MetaState, settings: Cot2Settings) -> Action:
     """Line 9 before line 10 before line 11."""
+    # A node of which nothing could be read has value 0, and would be
+    # pruned for two slips of its judges.
     value = fuse(m.v_out, m.v_proc, settings)
     unknown = m.v_out is None and m.v_proc is None and settings.defaulted == "unknown"
     if settings.pruning and not unknown and value < exact(settings.prune_threshold):
@@ -39,6 +44,8 @@ def strategies(node: Node, settings: Cot2Settings) -> tuple[Strategy, ...]:
     """Under which strategies a node may be expanded (D3)."""
     if node.depth >= settings.max_depth:
         return ()
+    # An answered trajectory is finished: it can be checked, but not carried on. Before the first
+    # thought there is nothing to check.
     if node.answer is not None:
         if node.confirms and not settings.verify_again:
             return ()

@@ -17,6 +17,9 @@ from handlers.answers.alike import kinds
 from handlers.learning.metrics import entropy_share
 from handlers.policies.cot2_meta.trace import Tree, Twig
 
+# Reports call this with trees that ``trace`` read off the log. Everything is counted in integers
+# per tree and added up by whoever reports, so that unknown ones can leave each share by themselves.
+
 Right: TypeAlias = Callable[[str | None], bool | None]
 """Whether an answer is right; none where nobody can say."""
 Flow: TypeAlias = Literal["correct", "repaired", "over-pruned", "abstained", "incorrect", "unknown"]
@@ -78,18 +81,16 @@ def repairs(tree: Tree, right: Right) -> Repairs:
     """What repair did in one tree. A trajectory without an answer is not right."""
     found = Repairs()
     for twig in tree.nodes.values():
-        if twig.repairs is not None:
-            before, after = right(tree.nodes[twig.repairs].answer), right(twig.answer)
-            found += _repair(before, after)
+        if twig.repairs is None:
+            continue
+        before, after = right(tree.nodes[twig.repairs].answer), right(twig.answer)
+        if before is None or after is None:
+            found += Repairs(unknown=1)
+        elif before:
+            found += Repairs(right_before=1, hurt=not after)
+        else:
+            found += Repairs(wrong_before=1, rescued=after)
     return found
-
-
-def _repair(before: bool | None, after: bool | None) -> Repairs:
-    if before is None or after is None:
-        return Repairs(unknown=1)
-    if before:
-        return Repairs(right_before=1, hurt=not after)
-    return Repairs(wrong_before=1, rescued=after)
 
 
 def parse_rates(trees: Iterable[Tree]) -> dict[str, float]:
@@ -119,6 +120,8 @@ def spared(tree: Tree, node: str, right: Right) -> bool | None:
     Unknown where the shadow run never went on with it, or came to an answer there that nobody can judge.
     Source: CoT2-Meta § G.2.
     """
+    # Right answers elsewhere in the shadow tree say nothing of this
+    # branch: the primary may have them too.
     grown = below(tree, node)
     judged = [right(twig.answer) for twig in grown if twig.answer is not None]
     if any(judged):
@@ -169,6 +172,8 @@ def oracle_gap(pairs: Sequence[tuple[Tree, Tree]], right: Sequence[Right], k: in
         (_among(judge, top_leaves(relaxed, k)), _among(judge, top_leaves(tree, 1)))
         for (tree, relaxed), judge in zip(pairs, right, strict=True)
     ]
+    # Both trees of a pair or neither: a share over other episodes
+    # than its counterpart would be no gap.
     known = [shadow - own for shadow, own in each if shadow is not None and own is not None]
     return sum(known) / len(known) if known else None
 
@@ -214,19 +219,17 @@ class Failed:
 
 def failure(case: Failed) -> Failure:
     """Table 15, in the order F2, F3, F4, F1 (D11); then a sheet for a human."""
+    # Several may fit. The first names the failure, so that the classes add up to all failures.
     if inverted(case.tree, case.right):
         return "F2"
     if case.shadow_solves:
         return "F3"
     if case.baselines_fail and all(case.right(t.answer) is False for t in case.tree.nodes.values()):
         return "F4"
-    return "F1" if _undecided(case) else "unclassified"
-
-
-def _undecided(case: Failed) -> bool:
-    """Calls spent, answers apart in the top k, none over the threshold."""
+    # F1, the search was undecided: calls spent, answers apart in the
+    # top k, none over the threshold.
     top = top_leaves(case.tree, case.leaves)
     counts = Counter(kinds([leaf.answer or "" for leaf in top]))
-    spread = entropy_share([*counts.values()]) >= 0.5
-    below = all((twig.value or 0.0) < case.stop_threshold for twig in case.tree.survivors)
-    return case.spent and spread and below
+    apart = entropy_share([*counts.values()]) >= 0.5
+    unsure = all((twig.value or 0.0) < case.stop_threshold for twig in case.tree.survivors)
+    return "F1" if case.spent and apart and unsure else "unclassified"

@@ -15,21 +15,23 @@ from typing import Any
 from handlers.policies.around import through
 from handlers.policies.base import Task
 from handlers.policies.cot2_meta.perturb import halved
-from handlers.policies.cot2_meta.scores import earliest_low
+from handlers.policies.cot2_meta.scores import earliest_low, stated
 from handlers.policies.cot2_meta.settings import Cot2Settings
 from handlers.policies.cot2_meta.state import Node
+from handlers.policies.facts import generated
 from handlers.roles import confidence, oracle
 from handlers.roles.again import Meter
 from handlers.roles.excerpt import excerpt
 from handlers.roles.oracle import NAMES, Scores
 from handlers.roles.repairer import REPAIRER
-from handlers.roles.role import Role
 from handlers.roles.steps import shown
 from handlers.roles.thinker import THINKERS, Strategy, Thought, think
 from schemas.asking import All, Ask, OutOfLimit, Steps, Stopped
-from schemas.events.reasoning import Generated
 from schemas.events.search import ConfidenceStated, OracleScored
 from schemas.questions import Complete
+
+# A lane never touches the tree: it works on what it was given and leaves its node, which ``search``
+# hangs in after the join, in lane order. So the tree is the same whichever lane ends first.
 
 ASSESSMENT_CHARS = 2_000
 """So much of what the oracle thought is shown where a step is repaired."""
@@ -90,38 +92,31 @@ def leaving(calls: int, question: Ask[Any]) -> Ask[Any]:
 def _generate(lane: Lane) -> Steps[Thought]:
     """One thought, and the node that it makes unless it is blank or repeats another."""
     role = THINKERS[lane.strategy] if lane.old is None else REPAIRER
-    question = role.question(_variables(lane, role), draw=lane.draw)
+    question = role.question(_variables(lane), draw=lane.draw)
     thought = yield from think(question, role, lane.meter)
-    yield Generated(
-        round=lane.round,
-        role=role.name,
-        answer=thought.answer,
-        source=thought.source,
-        parse="ok" if thought.readable else "unreadable",
-    )
+    yield generated(thought, lane.round, role.name)
     steps = (*lane.prefix, *segments(thought.text, lane.settings))
     if len(steps) == len(lane.prefix):
         return thought
+    # Scored again the same thought would cost two calls and stand twice in the frontier (D2).
     if steps in lane.known:
         lane.repeats = (thought.source, lane.known[steps])
         return thought
+    answer = thought.answer
+    # A check that cannot be read leaves its trajectory's answer standing. One
+    # that can be read and has no answer says that the problem is still open:
+    # it refutes the answer that it is about (D3).
+    if answer is None and lane.strategy == "verify" and not thought.readable:
+        answer = lane.parent.answer
     lane.node = Node(
         id=thought.source,
         parent=lane.parent,
         strategy=lane.strategy,
         steps=steps,
-        answer=thought.answer if thought.answer is not None else _inherited(lane, thought),
+        answer=answer,
         repairs=lane.parent.repairs if lane.old is None else lane.old.repairs + 1,
     )
     return thought
-
-
-def _inherited(lane: Lane, thought: Thought) -> str | None:
-    """The answer that a check leaves standing; none where it says that the problem is still open (D3).
-
-    A check that can be read and has no answer has said so: it refutes the answer that it is about.
-    """
-    return lane.parent.answer if lane.strategy == "verify" and not thought.readable else None
 
 
 def segments(text: str, settings: Cot2Settings) -> tuple[str, ...]:
@@ -130,9 +125,10 @@ def segments(text: str, settings: Cot2Settings) -> tuple[str, ...]:
     return tuple(part.strip() for part in parts if part.strip())
 
 
-def _variables(lane: Lane, role: Role) -> dict[str, str]:
+def _variables(lane: Lane) -> dict[str, str]:
     seen = halved(lane.prefix) if lane.settings.scratchpad == "half" else lane.prefix
     said = {"problem": lane.task.stated, "trajectory": shown(seen)}
+    # Generators do not see their scores: whoever knows what is rated writes for the rating (D4).
     if lane.old is None:
         exposed = lane.settings.expose_meta and bool(lane.parent.scores)
         return said | {"scores": score_lines(lane.parent) if exposed else ""}
@@ -176,6 +172,8 @@ def score(lane: Lane, node: Node, thought: Thought, *, beside: bool) -> Steps[No
             yield from _ask_oracle(task, node, settings, meter)
         yield from state_confidence(task, node, settings, meter, thought)
     finally:
+        # Also where a limit strikes between both queries: the node is
+        # admitted with what is known of it.
         node.weigh(settings)
 
 
@@ -188,6 +186,8 @@ def _score_beside(lane: Lane, node: Node) -> Steps[None]:
         state_confidence(lane.task, node, lane.settings, meters[1]),
     )
     results = yield from All(asked, [1 + each, 1 + each])
+    # The lane's own meter is settled before a limit is raised, for
+    # its calls were spent all the same.
     lane.meter.calls += sum(meter.calls for meter in meters)
     lane.meter.spare -= sum(each - meter.spare for meter in meters)
     for result in results:
@@ -205,9 +205,9 @@ def _ask_oracle(task: Task, node: Node, settings: Cot2Settings, meter: Meter) ->
     node.weigh(settings)
     yield OracleScored(
         node=node.id,
-        steps=tuple((_float(s), _float(v), _float(f)) for s, v, f in node.scores),
-        rewards=tuple(map(_float, node.rewards)),
-        value=_float(node.v_proc),
+        steps=tuple((stated(s), stated(v), stated(f)) for s, v, f in node.scores),
+        rewards=tuple(map(stated, node.rewards)),
+        value=stated(node.v_proc),
         low=earliest_low(node.rewards, settings),
         source=heard.source,
         parse=heard.parse,
@@ -218,6 +218,8 @@ def state_confidence(
     task: Task, node: Node, settings: Cot2Settings, meter: Meter, thought: Thought | None = None
 ) -> Steps[None]:
     """Line 7: v_out by the confidence query, or with a switch by a verify thought itself."""
+    # Only a check states a confidence of its own. By it the query could be saved, but then thoughts
+    # would be compared by two measures: a switch, and off (D5).
     own = None if thought is None else thought.trust
     if settings.own_confidence and own is not None and is_share(own):
         node.v_out = Fraction(str(own))
@@ -228,7 +230,7 @@ def state_confidence(
     node.v_out = heard.value
     yield ConfidenceStated(
         node=node.id,
-        value=_float(heard.value),
+        value=stated(heard.value),
         source=heard.source,
         wording=wording,
         parse=heard.parse,
@@ -238,7 +240,3 @@ def state_confidence(
 def is_share(value: float | None) -> bool:
     """Whether this is a known number from 0 to 1."""
     return value is not None and 0 <= value <= 1
-
-
-def _float(value: Fraction | None) -> float | None:
-    return None if value is None else float(value)

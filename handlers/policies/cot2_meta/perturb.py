@@ -18,6 +18,8 @@ from schemas.asking import Steps
 from schemas.events.search import ConfidenceStated
 from schemas.identity import hash01
 
+# A perturbed problem is another problem with another reference, made before it is put. Chance is a
+# hash of the seed and the place, so the same stress can be put on every method.
 _OPTION = re.compile(r"^([ \t]*\(?)([A-J])([).:][ \t]*)(.+)$", re.MULTILINE)
 _JITTER: tuple[tuple[str, str], ...] = (
     ("\\dfrac", "\\frac"),
@@ -59,6 +61,8 @@ def shuffled(problem: str, seed: int) -> Shuffled:
     """S5: options in another order under the same letters, and LaTeX jitter."""
     options = list(_OPTION.finditer(problem))
     letters = [found[2] for found in options]
+    # Two lists of options, or a letter that stands twice: nobody
+    # could say where the reference went.
     if len(set(letters)) != len(letters) or len(letters) < 2:
         return Shuffled(jittered(problem, seed), {}, seed)
     order = sorted(range(len(options)), key=lambda at: hash01(seed, "option", problem, at))
@@ -66,16 +70,14 @@ def shuffled(problem: str, seed: int) -> Shuffled:
     end = 0
     for place, found in enumerate(options):
         parts += [problem[end : found.start()], found[1] + found[2] + found[3]]
-        parts.append(_bare(options[order[place]][4]))
+        moved_here = options[order[place]][4]
+        # Without the blanks behind it; one of nothing but blanks
+        # keeps the first, or no option would stand.
+        parts.append(moved_here.rstrip(" \t") or moved_here[:1])
         end = found.end()
     text = "".join((*parts, problem[end:]))
     moved = {letters[was]: letters[place] for place, was in enumerate(order)}
     return Shuffled(jittered(text, seed), moved, seed)
-
-
-def _bare(option: str) -> str:
-    """An option without the blanks behind it; one of nothing but blanks keeps the first."""
-    return option.rstrip(" \t") or option[:1]
 
 
 _SEEN = re.compile(r"^(OCR|Caption):[ \t]*(.+)$", re.MULTILINE)
@@ -93,17 +95,15 @@ def degraded(problem: str, seed: int) -> str:
         if found[1] == "Caption":
             words = found[2].split()
             return f"Caption: {' '.join(words[: (len(words) + 1) // 2])}"
-        return (
-            f"OCR: {''.join(_misread(seed, found.start() + n, c) for n, c in enumerate(found[2]))}"
+        read = (
+            character
+            if hash01(seed, "ocr", found.start() + at) >= MISREAD_SHARE
+            else _MISREAD.get(character, "")
+            for at, character in enumerate(found[2])
         )
+        return f"OCR: {''.join(read)}"
 
     return _SEEN.sub(spoilt, problem)
-
-
-def _misread(seed: int, at: int, character: str) -> str:
-    if hash01(seed, "ocr", at) >= MISREAD_SHARE:
-        return character
-    return _MISREAD.get(character, "")
 
 
 def jittered(text: str, seed: int) -> str:

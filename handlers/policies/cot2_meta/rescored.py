@@ -17,6 +17,9 @@ from handlers.policies.cot2_meta.settings import Cot2Settings
 from handlers.roles.confidence import Wording
 from schemas.asking import OutOfLimit, Steps
 
+# The search is run again over the record of its episode instead of being read from it: the nodes
+# are then the search's own, and the only new call is the query in other words.
+
 
 class RescoreSettings(Cot2Settings):
     """The search's settings, and the words of the query that is put at its end."""

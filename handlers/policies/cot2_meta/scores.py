@@ -16,6 +16,8 @@ from handlers.roles.oracle import Score, Scores
 
 def reward(scores: Scores, settings: Cot2Settings) -> Score:
     """r_i = 0.2 Sem + 0.5 Log + 0.3 Fix; none where nothing of it is known (D6, D8)."""
+    # In floats 0.2 + 0.5 + 0.3 of full marks falls short of 1, and a value that should meet its
+    # threshold would lie under it by one bit. So everything is a fraction until a score is ranked.
     weights = tuple(map(exact, settings.step_weights))
     if settings.defaulted == "zero":
         semantic, logical, fixed = (score or Fraction(0) for score in scores)
@@ -23,6 +25,7 @@ def reward(scores: Scores, settings: Cot2Settings) -> Score:
     whole = _weighted(weights, scores)
     if settings.fix_absent == "zero" or whole is None:
         return whole
+    # A step without a fault earns nothing for mending: whichever is better for it counts (D6).
     without = _weighted(weights[:2], scores[:2])
     return whole if without is None else max(whole, without)
 
@@ -31,6 +34,11 @@ def _weighted(weights: Sequence[Fraction], scores: Sequence[Score]) -> Score:
     known = [(w, score) for w, score in zip(weights, scores, strict=True) if score is not None]
     total = sum((w for w, _ in known), Fraction(0))
     return sum((w * score for w, score in known), Fraction(0)) / total if total else None
+
+
+def stated(score: Score) -> float | None:
+    """A score as facts hold it: they are told in floats, decisions are made on fractions."""
+    return None if score is None else float(score)
 
 
 def process_value(rewards: Sequence[Score]) -> Score:

@@ -19,6 +19,12 @@ from schemas.events.search import FrontierScored, Grown, NodeExpanded, NodePrune
 from schemas.identity import address_order
 from schemas.questions import Remain
 
+# ``run`` is the algorithm's loop; ``Search`` is the state that it works on. Calls are
+# counted before lanes open, each lane is granted what it needs at most, and nodes are
+# hung in after the join, in lane order. What must never happen: a decision that hangs on
+# which lane was quicker, a lane that opens without the calls for its scores, and an
+# answer that is lost because a repair took its place.
+
 UNBOUNDED = 16
 """C where neither the policy nor the episode limits anything."""
 
@@ -57,6 +63,7 @@ def count_left(search: Search) -> Steps[int]:
     """Calls left to the primary: of C and of the episode, whichever is less."""
     remaining = yield from Remain()
     own = search.settings.primary_calls
+    # With no limit of any kind the loop would only end when nothing is open.
     unlimited = remaining.calls is remaining.tokens is remaining.cost is remaining.seconds is None
     own = UNBOUNDED if own is None and unlimited else own
     bounds = [remaining.calls] if remaining.calls is not None else []
@@ -75,37 +82,29 @@ def run(search: Search) -> Steps[None]:
         if not open_nodes:
             search.ended_by = "frontier"
             return
-        node = yield from _select(search, open_nodes)
-        yield from _expand(search, node)
+        # Line 3: argmax Score. A shadow run first goes on with the node that it is about (D11).
+        order = controller.ranked(open_nodes, search.selections, settings, search.task.seed)
+        mine = (n for n in open_nodes if n.id == settings.shadow_from and not n.visits)
+        chosen = next(mine, order[0][0])
+        yield FrontierScored(
+            round=search.selections,
+            scores=tuple((node.id, score) for node, score in order),
+            chosen=chosen.id,
+            left=search.left if search.bounded else None,
+        )
+        yield from _expand(search, chosen)
         if controller.stops(search.best, settings):
             search.ended_by = "stopped"
             return
 
 
-def _select(search: Search, open_nodes: Sequence[Node]) -> Steps[Node]:
-    """Line 3: argmax Score; then N and vis(n) count one more."""
-    order = controller.ranked(open_nodes, search.selections, search.settings, search.task.seed)
-    chosen = _audited(search, open_nodes) or order[0][0]
-    yield FrontierScored(
-        round=search.selections,
-        scores=tuple((node.id, score) for node, score in order),
-        chosen=chosen.id,
-        left=search.left if search.bounded else None,
-    )
-    return chosen
-
-
-def _audited(search: Search, open_nodes: Sequence[Node]) -> Node | None:
-    """The node that a shadow run is about, until it went on with it: what the audit asks (D11)."""
-    mine = search.settings.shadow_from
-    return next((node for node in open_nodes if node.id == mine and not node.visits), None)
-
-
 def _expand(search: Search, node: Node) -> Steps[None]:
-    """Lines 4 to 11 for one node."""
+    """Lines 4 to 11 for one node; then N and vis(n) count one more."""
     lanes = yield from _grow_children(search, node)
     node.visits += 1
     search.selections += 1
+    # Closed for good it could not be visited twice, and the bonus for
+    # few visits would be constant (D2).
     node.status = "open" if search.settings.reopen else "closed"
     yield NodeExpanded(
         round=search.selections - 1,
@@ -127,18 +126,15 @@ def _grow_children(search: Search, node: Node) -> Steps[list[Lane]]:
         for s in wanted[: search.left // search.settings.need]
     ]
     lanes = yield from _fork(search, lanes)
-    _drop_repeats(lanes)
-    return lanes
-
-
-def _drop_repeats(lanes: Sequence[Lane]) -> None:
-    """Of siblings that say the same the first stands."""
+    # Of siblings that say the same the first stands. Only after the
+    # join: lanes do not see each other.
     first: dict[tuple[str, ...], Node] = {}
     for lane in lanes:
         if lane.node is not None:
             stands = first.setdefault(lane.node.steps, lane.node)
             if stands is not lane.node:
                 lane.repeats, lane.node = (lane.node.id, stands.id), None
+    return lanes
 
 
 def _fork(search: Search, lanes: Sequence[Lane]) -> Steps[list[Lane]]:
@@ -185,17 +181,16 @@ def _admit(search: Search, node: Node, lane: Lane) -> Steps[None]:
     action = controller.decide(meta_state(node, search.settings), search.settings)
     if action == "repair":
         search.ailing.append(node)
-    if action == "prune" and _spared(search, node):
-        search.relaxed = True
-    elif action == "prune":
-        node.status = "pruned"
-        yield NodePruned(round=search.selections - 1, node=node.id, value=float(node.value))
-
-
-def _spared(search: Search, node: Node) -> bool:
-    """Whether a shadow run keeps what its episode pruned (D11)."""
+    if action != "prune":
+        return
+    # A shadow run keeps what its episode pruned, from the node on that it is about. Before that it
+    # must prune as the episode did, or it would be another tree (D11).
     first = search.settings.shadow_from
-    return first is not None and address_order(node.id) >= address_order(first)
+    if first is not None and address_order(node.id) >= address_order(first):
+        search.relaxed = True
+        return
+    node.status = "pruned"
+    yield NodePruned(round=search.selections - 1, node=node.id, value=float(node.value))
 
 
 # ── Repair ───────────────────────────────────────────────────────────────────────────────────
@@ -209,6 +204,8 @@ def _repair(search: Search) -> Steps[None]:
         search.ailing = []
         if not chosen:
             return
+        # A repair may be ailing itself and join the next turn;
+        # ``max_repairs`` of a lineage ends this.
         lanes = [_repair_lane(search, node, at) for at, node in enumerate(chosen)]
         search.repairs += len(chosen)
         for lane in (yield from _fork(search, lanes)):
@@ -221,6 +218,8 @@ def _repair_lane(search: Search, old: Node, at: int) -> Lane:
     assert step is not None
     assert old.parent is not None
     assert old.strategy is not None
+    # The steps before the faulty one may belong to several nodes: the deepest that holds none but
+    # good ones is the parent, so that a path from the root still reads as one trajectory.
     parent = old.parent
     while parent.parent is not None and len(parent.steps) >= step:
         parent = parent.parent

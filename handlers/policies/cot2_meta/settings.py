@@ -20,6 +20,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 def exact(value: float) -> Fraction:
     """A constant as it is written: thresholds hold at equality."""
+    # By its decimal text: the float 0.35 is a little less than 35/100, and nobody means that.
     return Fraction(str(value))
 
 
@@ -27,6 +28,12 @@ def _sum_to_one(weights: tuple[float, float, float]) -> tuple[float, float, floa
     if sum(map(exact, weights)) != 1:
         raise ValueError("the three weights must sum to 1")
     return weights
+
+
+# Thresholds and weights are the paper's in both profiles, for its tables hang on them.
+# ``service`` differs where the algorithm as printed loses something for nothing: an answer
+# to a worse repair, a flawless step's reward, a second check of what a check has confirmed,
+# or the wait for one query before the other.
 
 
 class Cot2Settings(PolicySettings):

@@ -17,6 +17,10 @@ from handlers.roles.thinker import Strategy
 from schemas.events.search import ROOT, Trust
 from schemas.identity import address_order
 
+# Nodes change while the search lasts; a meta-state is made of one when it is
+# decided on and does not change afterwards. The controller is given the meta-state
+# alone, so that it cannot look at texts by accident.
+
 Status: TypeAlias = Literal["open", "pruned", "repaired", "closed"]
 
 
@@ -99,6 +103,8 @@ class MetaState:
 
 def meta_state(node: Node, settings: Cot2Settings) -> MetaState:
     """φ: a pure function of the trajectory and the oracle's output."""
+    # i* is kept as a share of T: the paper's vector has a fixed length and comparable entries,
+    # whatever the length of a trajectory. As a fraction it gives the step back without a rounding.
     known = [r for r in node.rewards if r is not None]
     low = earliest_low(node.rewards, settings)
     columns = list(zip(*node.scores, strict=True)) or [(), (), ()]

@@ -24,6 +24,10 @@ from schemas.events.search import (
     SearchDecided,
 )
 
+# Reports, the dashboard and audits look at trees through this module, live ones and
+# forked ones alike. It takes nothing from a running search, so what they show can be
+# shown of any log, without the policy's settings.
+
 COLUMNS: tuple[str, ...] = ("generation", "evaluation", "verify", "repair", "selection", "fallback")
 ROLES: Mapping[str, str] = {
     "thinker": "generation",
@@ -89,37 +93,39 @@ class Tree:
 
 def tree_of(trace: Trace) -> Tree:
     """The tree that an episode's record tells."""
+    # What is said of a thought stands before the expansion that hangs it in, for lanes
+    # state their facts and the tree is told of after the join. Twigs that never join are
+    # repeats, blank replies and chains of a vote.
     tree = Tree()
     seen: dict[str, Twig] = {}
     for _, event in trace.events:
-        _feed(tree, seen, event)
+        match event:
+            case Generated():
+                twig = _seen(seen, event.source)
+                twig.answer = event.answer
+                twig.refutes = event.answer is None and event.parse == "ok"
+            case OracleScored():
+                twig = _seen(seen, event.node)
+                twig.v_proc, twig.low = event.value, event.low
+                tree.parses[event.parse] += 1
+            case ConfidenceStated():
+                _seen(seen, event.node).v_out = event.value
+            case FrontierScored():
+                tree.frontiers.append(event)
+            case NodeExpanded():
+                _expanded(tree, seen, event)
+            case NodePruned():
+                tree.nodes[event.node].status = "pruned"
+            case NodeRepaired():
+                old = tree.nodes[event.node]
+                twig = _hang(tree, seen, event.into, event.parent, old.strategy, event.depth)
+                twig.value, twig.repairs = event.value, event.node
+                (old if event.kept == "new" else twig).status = "repaired"
+            case SearchDecided():
+                tree.decided = event
+            case _:
+                pass
     return tree
-
-
-def _feed(tree: Tree, seen: dict[str, Twig], event: Event) -> None:
-    match event:
-        case Generated():
-            twig = _seen(seen, event.source)
-            twig.answer = event.answer
-            twig.refutes = event.answer is None and event.parse == "ok"
-        case OracleScored():
-            twig = _seen(seen, event.node)
-            twig.v_proc, twig.low = event.value, event.low
-            tree.parses[event.parse] += 1
-        case ConfidenceStated():
-            _seen(seen, event.node).v_out = event.value
-        case FrontierScored():
-            tree.frontiers.append(event)
-        case NodeExpanded():
-            _expanded(tree, seen, event)
-        case NodePruned():
-            tree.nodes[event.node].status = "pruned"
-        case NodeRepaired():
-            _repaired(tree, seen, event)
-        case SearchDecided():
-            tree.decided = event
-        case _:
-            pass
 
 
 def _seen(seen: dict[str, Twig], node: str) -> Twig:
@@ -127,6 +133,7 @@ def _seen(seen: dict[str, Twig], node: str) -> Twig:
 
 
 def _expanded(tree: Tree, seen: dict[str, Twig], event: NodeExpanded) -> None:
+    # The closing call hangs its answer in as a child, but nothing was selected for it.
     if all(child.strategy != "closing" for child in event.children):
         tree.nodes[event.node].visits += 1
     for child in event.children:
@@ -146,13 +153,6 @@ def _hang(
     if twig.answer is None and not twig.refutes and strategy == "verify":
         twig.answer = tree.nodes[parent].answer
     return twig
-
-
-def _repaired(tree: Tree, seen: dict[str, Twig], event: NodeRepaired) -> None:
-    old = tree.nodes[event.node]
-    twig = _hang(tree, seen, event.into, event.parent, old.strategy, event.depth)
-    twig.value, twig.repairs = event.value, event.node
-    (old if event.kept == "new" else twig).status = "repaired"
 
 
 def calls_by_column(trace: Trace) -> dict[str, int]:
