@@ -19,6 +19,7 @@ from schemas.vectors import unpack, width
 if TYPE_CHECKING:
     from handlers.learning.linucb import Dual, DualUcb, LinUcb, Ridge
     from handlers.learning.measured import Measured
+    from schemas.events.base import Event
     from schemas.events.strategy import Proposed
 
 # How it works. A policy holds a ``Bandit`` for one episode: it scores with the arms of the pinned
@@ -77,8 +78,8 @@ def arms_of(state: State, constants: State) -> list[Arm]:
     known = cast("Sequence[Mapping[str, Any]]", state.get("arms", ()))
     if not known:
         return start(constants["start"])
-    # JSON knows no tuples, and ``dual`` finds a regression again by its rows: they must be
-    # hashable.
+    # JSON knows no tuples, and ``dual`` finds a regression again by
+    # its rows: they must be hashable.
     return [
         Arm(**{**arm, "rows": tuple((str(x), float(r)) for x, r in arm.get("rows", ()))})
         for arm in known
@@ -267,8 +268,13 @@ def born(arms: Sequence[Arm], when: str, text: str, parent: str | None, vector: 
 # ── The learning rule ────────────────────────────────────────────────────────────────────────
 
 
-def linucb(before: State, members: Sequence[Measured], constants: State) -> dict[str, Any]:
-    """``linucb@1``: the batch's proposals join the arms and its rewards their statistics, in order."""
+def linucb(
+    before: State, members: Sequence[Measured], constants: State, said: Sequence[Event] = ()
+) -> dict[str, Any]:
+    """``linucb@1``: the batch's proposals join the arms and its rewards their statistics, in order.
+
+    It takes from members alone: nothing is ``said`` while this is learned.
+    """
     if constants["arms"] == "episode":
         return dict(before)
     arms = arms_of(before, constants)
@@ -296,9 +302,9 @@ def _place(arms: Sequence[Arm], arm_id: str | None) -> int | None:
 
 def join(arms: list[Arm], summary: State, constants: State) -> dict[str, str]:
     """An episode's proposals join the arms; the scope's arm for each arm of the episode."""
-    # Episodes of one batch number their proposals from the same arms, so one id stands for several
-    # strategies: each proposal is judged anew here, against what the members before it brought
-    # along.
+    # Episodes of one batch number their proposals from the same arms, so one
+    # id stands for several strategies: each proposal is judged anew here,
+    # against what the members before it brought along.
     names = {arm.id: arm.id for arm in arms}
     for proposal in summary.get("proposals", ()):
         came = fate(proposal["vector"], arms, constants)
@@ -348,9 +354,9 @@ class Bandit:
 
     def admit(self, came: Fate, when: str, text: str, vector: str) -> Arm:
         """Have a proposal join, in the place of one that it evicts. The new arm."""
-        # The scorer's arms stand at the places of these arms. It grows when it is next asked, so an
-        # arm that it never saw has no place there yet; whatever it did see must leave both lists
-        # together.
+        # The scorer's arms stand at the places of these arms. It grows when it
+        # is next asked, so an arm that it never saw has no place there yet;
+        # whatever it did see must leave both lists together.
         place = None if came.evicts is None else _place(self.arms, came.evicts)
         if place is not None and self.scorer is not None and place < len(self.scorer.arms):
             self.scorer.drop(place)
@@ -377,8 +383,8 @@ class Bandit:
         from handlers.learning.linucb import DualUcb, LinUcb
 
         dims, known = self.constants["feature_dims"] or embedded, self.constants
-        # A matrix cannot be turned back into pulls: one arm that holds one decides the form for
-        # all.
+        # A matrix cannot be turned back into pulls: one arm that
+        # holds one decides the form for all.
         if self.scorer is None:
             by_pulls = is_dual(dims, known) and not any(arm.inverse for arm in self.arms)
             form = DualUcb if by_pulls else LinUcb

@@ -15,11 +15,12 @@ from typing import Any, Final
 from handlers.answers.alike import alike
 from handlers.learning.measured import Measured, VectorOf
 from handlers.learning.texts import content_words, features
+from schemas.events.base import Event
 
-# Both MGV and the cascade fold their cases here; only MGV has beliefs. A policy ranks with ``rate``
-# what the fold has updated, and holds a copy of the beliefs that it updates by its own verdicts
-# while an episode lasts. The copy is thrown away: what counts for later problems are labels, where
-# there are any.
+# Policies rank with ``rate`` what the fold has updated. While an episode lasts it believes by a
+# copy of its own, which goes by its verdicts and is thrown away: what counts for later problems are
+# labels, where there are any. The cascade has cases without beliefs; it shares ``anew`` with this
+# rule, for its cases keep their vectors in the same place.
 
 # One success and one failure are assumed in advance, so that a single trial makes nothing certain.
 PRIOR_SOLVED, PRIOR_TRIALS = 1, 2
@@ -76,9 +77,15 @@ def update(
 
 
 def after(
-    before: Mapping[str, Any], members: Sequence[Measured], constants: Mapping[str, Any]
+    before: Mapping[str, Any],
+    members: Sequence[Measured],
+    constants: Mapping[str, Any],
+    said: Sequence[Event] = (),
 ) -> dict[str, Any]:
-    """Cases, beliefs and known words after a batch; an episode that is known already adds nothing."""
+    """Cases, beliefs and known words after a batch; an episode that is known already adds nothing.
+
+    It takes from members alone: nothing is ``said`` while this is learned.
+    """
     cases = list(before.get("cases", ()))
     beliefs: dict[str, Any] = dict(before.get("beliefs", {}))
     words: dict[str, int] = dict(before.get("words", {}))

@@ -22,7 +22,7 @@ def cosine(left: Sequence[float], right: Sequence[float]) -> float:
     """Cosine in [-1, 1]; 0 if a vector is zero. Raises ``ValueError`` for unequal lengths."""
     if len(left) != len(right):
         raise ValueError(f"vectors of {len(left)} and {len(right)} dimensions")
-    scale = sqrt(_square(left)) * sqrt(_square(right))
+    scale = sqrt(fsum(map(mul, left, left))) * sqrt(fsum(map(mul, right, right)))
     if scale == 0.0:
         return 0.0
     return max(-1.0, min(1.0, fsum(map(mul, left, right)) / scale))
@@ -31,7 +31,3 @@ def cosine(left: Sequence[float], right: Sequence[float]) -> float:
 def rounded(similarity: float) -> float:
     """The similarity as decisions compare it; never a negative zero."""
     return round(similarity, DIGITS) + 0.0
-
-
-def _square(vector: Sequence[float]) -> float:
-    return fsum(map(mul, vector, vector))

@@ -17,8 +17,7 @@ from schemas.questions import Recall, RecalledItem
 from schemas.vectors import unpack
 
 # The mirror in ``state`` proposes candidates in single precision, and ``nearest`` decides among
-# them here. A replay decides by the same function over the whole memory, so nothing may hang on who
-# proposed.
+# them here. So nothing that is shown hangs on single precision, or on who proposed.
 
 Hit = tuple[MemoryItem, float | None]
 
@@ -64,8 +63,8 @@ def wanted(
     for item, similarity in scored:
         if similarity < meant.floor or len(found) == question.top:
             break
-        # Three lessons in the same words would tell no more than one, and push out what else was
-        # near.
+        # Three lessons in the same words would tell no more than one,
+        # and push out what else was near.
         own = Pointed.at(item)
         if not any(own.same(other, meant) for other in said):
             found.append((item, similarity))

@@ -17,9 +17,9 @@ from handlers.learning.measured import Measured as Measured
 from handlers.learning.measured import VectorOf
 from schemas.events.base import Event
 
-# A batch pins its rule by name and version, with the constants that its policy had then. Thus a
-# version is rebuilt by the rule that made it: what a name stands for must never change, a new rule
-# gets a new version.
+# A batch pins its rule by name and version, with the constants that its policy had
+# then. Thus a version is rebuilt by the rule that made it: what a name stands for must
+# never change, a new rule gets a new version.
 
 Rule: TypeAlias = Callable[
     [Mapping[str, Any], Sequence[Measured], Mapping[str, Any], Sequence[Event]], dict[str, Any]
@@ -32,12 +32,6 @@ HeldAnew: TypeAlias = Callable[
     [Mapping[str, Any], Iterable[Folded], Mapping[str, Any], VectorOf], dict[str, Any]
 ]
 """``held(state, batches that it is made of, constants, vector_of)``: the state with other vectors."""
-
-
-def _of_members(
-    rule: Callable[[Mapping[str, Any], Sequence[Measured], Mapping[str, Any]], dict[str, Any]],
-) -> Rule:
-    return lambda before, members, constants, said: rule(before, members, constants)
 
 
 def _by_itself(held: Callable[[Mapping[str, Any], VectorOf], dict[str, Any]]) -> HeldAnew:
@@ -66,10 +60,10 @@ class Vectors:
 
 RULES: Final[Mapping[str, Rule]] = MappingProxyType(
     {
-        "beliefs@1": _of_members(beliefs.after),
+        "beliefs@1": beliefs.after,
         "cascade@1": cascade.after,
         "graph@2": graph.after,
-        "linucb@1": _of_members(bandits.linucb),
+        "linucb@1": bandits.linucb,
     }
 )
 """Rules by ``name@version``: a rule that changes what it computes gets a new version."""

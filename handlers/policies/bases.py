@@ -37,20 +37,13 @@ from handlers.policies.mgv import MGV_ACQUISITION, MGV_FLAVELL, MGV_RETRIEVAL
 # these, and would else import the module that imports it.
 
 
-def _named(*policies: Policy[Any]) -> Mapping[str, Policy[Any]]:
-    return {policy.name: policy for policy in policies}
-
-
-SYSTEMS: Mapping[str, Policy[Any]] = _named(
-    MC2,
-    COT2_META,
-    META_REASONER,
-    MGV_FLAVELL,
-    MGV_ACQUISITION,
-    MGV_RETRIEVAL,
-)
+# In the order in which lists and tables show them.
+SYSTEMS: Mapping[str, Policy[Any]] = {
+    each.name: each
+    for each in (MC2, COT2_META, META_REASONER, MGV_FLAVELL, MGV_ACQUISITION, MGV_RETRIEVAL)
+}
 """The systems of the papers."""
-BASELINES: Mapping[str, Policy[Any]] = _named(
+_BASELINES: tuple[Policy[Any], ...] = (
     COT,
     GREEDY,
     IO,
@@ -74,5 +67,6 @@ BASELINES: Mapping[str, Policy[Any]] = _named(
     A_MEM,
     EXPEL,
 )
+BASELINES: Mapping[str, Policy[Any]] = {each.name: each for each in _BASELINES}
 """What they are compared with."""
 BASES: Mapping[str, Policy[Any]] = {**SYSTEMS, **BASELINES, CASCADE.name: CASCADE}

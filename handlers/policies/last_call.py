@@ -15,21 +15,22 @@ from typing import Any, TypeVar, cast
 from handlers.policies.around import GENERATORS
 from handlers.policies.base import Conclusion, Task
 from handlers.policies.baselines.chain import CHAIN, PROMPT
+from handlers.policies.facts import generated
 from handlers.roles.objects import as_text
 from handlers.roles.role import Role, RoleReply
 from handlers.roles.steps import shown
 from schemas.asking import All, OutOfLimit, Steps
-from schemas.events.reasoning import Generated, Parse
+from schemas.events.reasoning import Generated
 from schemas.questions import Complete, Completion, Remain, Sampling, ToolResult
 from schemas.settings import PolicySettings
 
 S = TypeVar("S", bound=PolicySettings)
 R = TypeVar("R")
 
-# Methods are compared at equal calls, and a search that spends its last call on judging a thought
-# would lose an answer which plain chain of thought had for one call. So the reserve is kept here,
-# for all of them, and not by each. It ends with the first answer: from then on every call may be
-# spent.
+# Methods are compared at equal calls, and a search that spends its last call on
+# judging a thought would lose an answer which plain chain of thought had for one call.
+# So the reserve is kept here, for all of them, and not by each. It ends with the first
+# answer: from then on every call may be spent.
 
 CLOSED = "closing"
 """Who made the answer of the kept call, as the record says it: no attempt of the policy's own."""
@@ -88,8 +89,7 @@ def close(
     if done:
         asked, own = CLOSING, own | {"trajectory": shown(done)}
     said = yield from asked.put(own, sampling=sampling)
-    parse: Parse = "ok" if said.readable else "unreadable"
-    yield Generated(round=at, role=role, answer=said.answer, source=said.source, parse=parse)
+    yield generated(said, at, role)
     return said
 
 

@@ -29,6 +29,7 @@ class ReviewedSettings(ConsistencySettings):
 
 def solve(task: Task, settings: ReviewedSettings) -> Steps[Conclusion]:
     """Vote; where that settles nothing, ask a person. Where there is nobody, or he cannot tell, the vote stands."""
+    # A person's time is the dearest answer there is: he is asked only what samples did not settle.
     voted = yield from consistency.solve(task, settings)
     if not is_open(voted, settings):
         return voted

@@ -9,21 +9,20 @@ Source: CoT2-Meta § B.5, § B.6 (Best-of-16); design/baselines.md.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from pydantic import PositiveInt
 
-from handlers.answers.alike import vote
 from handlers.policies.base import Conclusion, Policy, Task, Trajectory
 from handlers.policies.baselines.chain import CHAIN
 from handlers.policies.baselines.direct import DIRECT
+from handlers.policies.facts import by_vote, generated, voted
 from handlers.policies.unread import Unread, taken
 from handlers.roles import confidence
 from handlers.roles.again import Meter
 from handlers.roles.thinker import GENERATION
 from schemas.asking import All, OutOfLimit, Steps
-from schemas.events.reasoning import Generated, Parse, Voted
 from schemas.events.search import ConfidenceStated
 from schemas.questions import Check, Remain
 from schemas.settings import PolicySettings
@@ -70,25 +69,16 @@ def solve(task: Task, settings: BestOfSettings) -> Steps[Conclusion]:
         return _most_trusted(chains, limit)
     answers = [chain.answer for chain in chains]
     if settings.pick == "checker":
-        # Equal answers are checked once. Where none is right, or the checker cannot say, the vote
-        # picks.
+        # Equal answers are checked once. Where none is right, or the
+        # checker cannot say, the vote picks.
         for given in dict.fromkeys(each for each in answers if each is not None):
             outcome = yield from Check(task.domain, task.problem, given)
             if outcome == "right":
                 return Conclusion(answer=given, ended_by="checked", limit=limit)
-    answer, votes = vote(answers, task.problem)
-    blank = sum(each is None for each in answers)
-    yield Voted(answer=answer, votes=votes, of=len(answers), unreadable=blank)
-    return Conclusion(
-        answer=answer,
-        ended_by="limit" if limit else "voted",
-        # Blank samples count in the share: an answer that half of them never came to is no sure
-        # one.
-        confidence=votes / len(answers),
-        confidence_source="vote_share",
-        limit=limit,
-        trajectory=next((each.trajectory for each in chains if each.answer == answer), None),
-    )
+    found = voted(answers, task.problem)
+    yield found
+    winning = (each.trajectory for each in chains if each.answer == found.answer)
+    return replace(by_vote(found, limit), trajectory=next(winning, None))
 
 
 def most_calls(settings: BestOfSettings) -> int:
@@ -110,8 +100,7 @@ def _sample(task: Task, draw: int, settings: BestOfSettings, spare: int) -> Step
     try:
         asked = CHAIN if settings.reasoning else DIRECT
         said = yield from asked.put({"problem": task.stated}, sampling=GENERATION, draw=draw)
-        parse: Parse = "ok" if said.readable else "unreadable"
-        yield Generated(round=draw, answer=said.answer, source=said.source, parse=parse)
+        yield generated(said, draw)
         sample.answer, sample.trajectory = said.answer, Trajectory(said.source, said.text)
         if settings.pick == "verifier" and said.answer is not None:
             meter = Meter(spare=spare)
@@ -135,8 +124,8 @@ def most_trusted(trusts: Sequence[float | None]) -> int | None:
 
 def _most_trusted(chains: Sequence[Sample], limit: str | None) -> Conclusion:
     at = most_trusted([chain.trust for chain in chains])
-    # Without any score the first chain stands, and claims no confidence: chance picks as well as
-    # it.
+    # Without any score the first chain stands, and claims no
+    # confidence: chance picks as well as it.
     if at is None:
         answer = next((chain.answer for chain in chains if chain.answer is not None), None)
         return Conclusion(answer=answer, ended_by="limit" if limit else "unscored", limit=limit)

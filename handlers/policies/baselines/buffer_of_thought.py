@@ -17,6 +17,7 @@ from pydantic import PositiveInt
 
 from handlers.learning.cosine import cosine, rounded
 from handlers.policies.base import Batch, Conclusion, Member, Policy, Task, Trace
+from handlers.policies.facts import generated
 from handlers.policies.last_call import answering
 from handlers.roles.excerpt import excerpt
 from handlers.roles.form import Unreadable, parse, render_reply
@@ -24,7 +25,7 @@ from handlers.roles.role import Role, RoleReply, answer, listed, text
 from schemas.asking import OutOfLimit, Steps
 from schemas.events.graph import ExperienceShown
 from schemas.events.learning import LessonDistilled, LessonDropped
-from schemas.events.reasoning import Generated, Parse
+from schemas.events.reasoning import Generated
 from schemas.memory import MemoryItem
 from schemas.questions import Embed, Recall, Sampling
 from schemas.settings import PolicySettings
@@ -108,8 +109,7 @@ def solve(task: Task, settings: BufferSettings) -> Steps[Conclusion]:
         made = yield from INSTANTIATOR.put(own, sampling=sampling)
     except OutOfLimit as limit:
         return Conclusion(answer=None, ended_by="limit", limit=limit.which)
-    parse: Parse = "ok" if made.readable else "unreadable"
-    yield Generated(round=1, answer=made.answer, source=made.source, parse=parse)
+    yield generated(made, 1)
     return Conclusion(answer=made.answer, ended_by="answered")
 
 
@@ -164,8 +164,8 @@ class Template:
 
 def learn(batch: Batch, settings: BufferSettings) -> Steps[None]:
     """A template of each solved problem of the batch; those that are new are kept."""
-    # Every answer counts as a solution, right or not: the method learns from its own work without
-    # labels.
+    # Every answer counts as a solution, right or not: the method
+    # learns from its own work without labels.
     solved = [each for each in batch.members if each.reflected.summary.get("answer") is not None]
     templates: list[Template] = []
     for member in solved:
@@ -178,8 +178,8 @@ def learn(batch: Batch, settings: BufferSettings) -> Steps[None]:
     for at, (template, vector) in enumerate(zip(templates, vectors, strict=True)):
         evidence = (template.member.episode,)
         if at not in fresh:
-            # Said and not just left out: a call was paid for it, and whoever reads the log asks
-            # why.
+            # Said and not just left out: a call was paid for it, and
+            # whoever reads the log asks why.
             yield LessonDropped(
                 role=ROLE, reason="not novel", source=template.source, evidence=evidence
             )
@@ -219,6 +219,8 @@ def novel(
     held: Sequence[Sequence[float]], vectors: Sequence[Sequence[float]], threshold: float
 ) -> set[int]:
     """The places of those that are like none that is held, nor like one before them that is kept."""
+    # One after another, since two templates of one batch may be new
+    # to the buffer and alike to each other.
     known = list(held)
     kept: set[int] = set()
     for at, vector in enumerate(vectors):

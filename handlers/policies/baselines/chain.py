@@ -11,15 +11,15 @@ from typing import Any, ClassVar
 from pydantic import PositiveInt
 
 from handlers.policies.base import Conclusion, Policy, Task
+from handlers.policies.facts import generated
 from handlers.roles.role import Role, RoleReply, answer
 from schemas.asking import Steps
-from schemas.events.reasoning import Generated, Parse
 from schemas.questions import Sampling
 from schemas.settings import PolicySettings
 
-# The measure of everything else: whatever a method costs more than this call has to be earned.
-# Other policies draw their plain chains with ``think`` too, so that their prompts are the same to
-# the letter.
+# The measure of everything else: whatever a method costs more than this call has
+# to be earned. Other policies draw their plain chains with ``think`` too, so
+# that their prompts are the same to the letter.
 
 PROMPT = """\
 Solve the problem below."""
@@ -47,8 +47,7 @@ class ChainSettings(PolicySettings):
 def think(problem: str, sampling: Sampling, draw: int = 0) -> Steps[RoleReply]:
     """One chain of thought, and what it answers."""
     said = yield from CHAIN.put({"problem": problem}, sampling=sampling, draw=draw)
-    parse: Parse = "ok" if said.readable else "unreadable"
-    yield Generated(round=draw, answer=said.answer, source=said.source, parse=parse)
+    yield generated(said, draw)
     return said
 
 

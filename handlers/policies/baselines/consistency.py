@@ -10,11 +10,10 @@ from typing import Any, ClassVar
 
 from pydantic import PositiveInt
 
-from handlers.answers.alike import vote
 from handlers.policies.base import Conclusion, Policy, Task
 from handlers.policies.baselines.chain import ChainSettings, think
+from handlers.policies.facts import by_vote, voted
 from schemas.asking import All, Steps, Stopped
-from schemas.events.reasoning import Voted
 from schemas.questions import Sampling
 
 
@@ -31,21 +30,13 @@ def solve(task: Task, settings: ConsistencySettings) -> Steps[Conclusion]:
     """Equal prompts, told apart by their draws; confidence is the winner's share of all samples."""
     sampling = Sampling(max_tokens=settings.output_cap)
     lanes = yield from All(think(task.stated, sampling, draw) for draw in range(settings.samples))
-    # A chain that a limit stopped counts in the vote without an answer, as one that cannot be read
-    # does.
+    # A chain that a limit stopped counts in the vote without an
+    # answer, as one that cannot be read does.
     answers = [None if isinstance(lane, Stopped) else lane.answer for lane in lanes]
     limit = next((lane.which for lane in lanes if isinstance(lane, Stopped)), None)
-    answer, votes = vote(answers, task.problem)
-    yield Voted(
-        answer=answer, votes=votes, of=len(answers), unreadable=sum(a is None for a in answers)
-    )
-    return Conclusion(
-        answer=answer,
-        ended_by="voted" if limit is None else "limit",
-        confidence=votes / len(answers),
-        confidence_source="vote_share",
-        limit=limit,
-    )
+    found = voted(answers, task.problem)
+    yield found
+    return by_vote(found, limit)
 
 
 SELF_CONSISTENCY = Policy(

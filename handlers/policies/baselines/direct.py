@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from handlers.policies.base import Conclusion, Policy, Task
 from handlers.policies.baselines.chain import ChainSettings
+from handlers.policies.facts import generated
 from handlers.roles.role import Role, answer
 from schemas.asking import Steps
-from schemas.events.reasoning import Generated, Parse
 from schemas.questions import Sampling
 
 PROMPT = """\
 Solve the problem below. Give the answer at once: no reasoning, no remarks, only the line below."""
 
-# The other end of the scale from chain of thought: what a model answers without any room to reason
-# in.
+# The other end of the scale from chain of thought: what a model
+# answers without any room to reason in.
 DIRECT = Role.of(
     "reasoner",
     PROMPT,
@@ -32,8 +32,7 @@ def io(task: Task, settings: ChainSettings) -> Steps[Conclusion]:
     """One call; only the final-answer field is read."""
     sampling = Sampling(max_tokens=settings.output_cap)
     said = yield from DIRECT.put({"problem": task.stated}, sampling=sampling)
-    parse: Parse = "ok" if said.readable else "unreadable"
-    yield Generated(answer=said.answer, source=said.source, parse=parse)
+    yield generated(said)
     return Conclusion(answer=said.answer, ended_by="answered")
 
 

@@ -15,20 +15,19 @@ from typing import Any, ClassVar
 from pydantic import NonNegativeInt, PositiveInt
 
 from handlers.policies.base import Batch, Conclusion, Member, Policy, Task, type_of
+from handlers.policies.facts import generated
 from handlers.roles.role import Role, answer, text
 from schemas.asking import All, Steps, Stopped
 from schemas.events.graph import ExperienceShown
 from schemas.events.learning import KnowledgeConsolidated
-from schemas.events.reasoning import Generated, Parse
 from schemas.events.search import ThoughtsKept
 from schemas.identity import hash01
 from schemas.questions import Check, Recall, Sampling
 from schemas.settings import PolicySettings
 
-# Evolution needs many scored runs and no stream of problems. It happens in the learning episodes of
-# the first batches, where a limit of its own pays for it and where labels may be asked for; an
-# episode only recalls what came of it, for one call. What is compared with other methods is both
-# costs together.
+# Evolution needs many scored runs and no stream of problems. It happens in the learning
+# episodes of the first batches, where a limit of its own pays for it and where labels
+# may be asked for; an episode only recalls what came of it, for one call.
 
 ROLE = "instruction"
 FIRST: tuple[str, ...] = (
@@ -100,8 +99,7 @@ def solve(task: Task, settings: EvoSettings) -> Steps[Conclusion]:
             yield ExperienceShown(sort=ROLE, items=(found.items[0].id,))
     sampling = Sampling(max_tokens=settings.output_cap)
     said = yield from SOLVER.put({"problem": task.stated, ROLE: known}, sampling=sampling)
-    parse: Parse = "ok" if said.readable else "unreadable"
-    yield Generated(answer=said.answer, source=said.source, parse=parse)
+    yield generated(said)
     return Conclusion(answer=said.answer, ended_by="answered")
 
 
@@ -121,10 +119,17 @@ def learn(batch: Batch, settings: EvoSettings) -> Steps[None]:
     rivals = yield from _scored(first, members, 0)
     population = fittest(rivals, len(first))
     yield _kept(0, rivals, population)
-    # Parents compete with their children: a generation that came out worse must not lose what there
-    # was.
+    # Parents compete with their children: a generation that came out
+    # worse must not lose what there was.
     for generation in range(1, settings.generations + 1):
-        children = yield from _offspring(population, batch.seed, generation)
+        # As many children as there are places, each of two parents; none whose words are there
+        # already, for scoring them again would only spend calls.
+        first_draw = generation * len(population)
+        draws = range(first_draw, first_draw + len(population))
+        made = yield from All(_child(population, batch.seed, draw) for draw in draws)
+        born = {each.text: each for each in made if isinstance(each, Instruction)}
+        known = {each.text for each in population}
+        children = [each for words, each in born.items() if words not in known]
         rated = yield from _scored(children, members, generation)
         rivals = [*population, *rated]
         population = fittest(rivals, len(population))
@@ -169,18 +174,6 @@ def _wheel(scores: Sequence[float], draw: float, but: int | None = None) -> int:
             return at
     # Shares add up to a little less than 1 at times, and the draw may fall behind the last of them.
     return max(open_places, key=lambda at: scores[at])
-
-
-def _offspring(
-    population: Sequence[Instruction], seed: int, generation: int
-) -> Steps[list[Instruction]]:
-    """As many children as there are places, each of two parents; none whose words are there already."""
-    size = len(population)
-    lanes = [_child(population, seed, generation * size + place) for place in range(size)]
-    made = yield from All(lanes)
-    known = {each.text for each in population}
-    born = {each.text: each for each in made if isinstance(each, Instruction)}
-    return [each for words, each in born.items() if words not in known]
 
 
 def _child(population: Sequence[Instruction], seed: int, draw: int) -> Steps[Instruction | None]:

@@ -13,14 +13,17 @@ from typing import Any, ClassVar
 
 from pydantic import NonNegativeInt, PositiveInt
 
-from handlers.answers.alike import vote
 from handlers.policies.base import Conclusion, Policy, Task
+from handlers.policies.facts import by_vote, generated, judged, voted
 from handlers.policies.last_call import answering
-from handlers.roles.role import Role, RoleReply, answer, choice, listed, text
+from handlers.roles.role import Role, answer, choice, listed, text
 from schemas.asking import OutOfLimit, Steps
-from schemas.events.reasoning import Flag, Generated, MonitorReported, Parse, Voted
+from schemas.events.reasoning import Generated
 from schemas.questions import Sampling
 from schemas.settings import PolicySettings
+
+# Mining and judging are apart, so that nobody vouches for a condition that he found himself: its
+# judge is asked in a call of its own, and is shown what is known.
 
 MOST_NEW = 3
 """Conditions that one round may find."""
@@ -99,7 +102,6 @@ class Mining:
     sampling: Sampling
     objective: str = ""
     known: list[str] = field(default_factory=list[str])
-    answers: list[str | None] = field(default_factory=list["str | None"])
 
     def own(self, *names: str, **more: str) -> dict[str, str]:
         """The sections that a role is shown."""
@@ -116,6 +118,8 @@ def most_calls(settings: MacmSettings) -> int:
 def solve(task: Task, settings: MacmSettings) -> Steps[Conclusion]:
     """Open, mine until it is enough, execute several times, vote."""
     mining = Mining(task, Sampling(max_tokens=settings.output_cap))
+    answers: list[str | None] = []
+    limit: str | None = None
     try:
         said = yield from OPENER.put(mining.own(), sampling=mining.sampling)
         yield Generated(role="thinker", source=said.source, parse=said.parse)
@@ -124,11 +128,19 @@ def solve(task: Task, settings: MacmSettings) -> Steps[Conclusion]:
         for turn in range(settings.mining_rounds):
             if (yield from _mine(mining, turn)):
                 break
+        # Only who answers is shown the form of the answer; miners and judges see the bare problem.
+        own = mining.own("objective", "known_conditions", problem=task.stated)
         for draw in range(settings.votes):
-            yield from _execute(mining, draw)
-    except OutOfLimit as limit:
-        return (yield from _voted(mining, limit.which))
-    return (yield from _voted(mining, None))
+            said = yield from EXECUTOR.put(own, sampling=mining.sampling, draw=draw)
+            yield generated(said, draw, "executor")
+            answers.append(said.answer)
+    except OutOfLimit as reached:
+        limit = reached.which
+    if not answers:  # the limit struck before anything was executed: there is no vote to state
+        return Conclusion(answer=None, ended_by="limit", limit=limit)
+    found = voted(answers, task.problem)
+    yield found
+    return by_vote(found, limit)
 
 
 def _mine(mining: Mining, turn: int) -> Steps[bool]:
@@ -142,48 +154,15 @@ def _mine(mining: Mining, turn: int) -> Steps[bool]:
     for condition in said.items("New_conditions"):
         own = mining.own("known_conditions", new_condition=condition)
         heard = yield from CONDITION_JUDGE.put(own, sampling=mining.sampling, draw=turn)
-        yield _verdict(heard, "Correct", turn)
-        # A wrong condition spoils all that is built on it; a right one that was refused is found
-        # again.
+        yield judged(heard, "Correct", turn)
+        # A wrong condition spoils all that is built on it; a right
+        # one that was refused is found again.
         if heard.get("Correct") == "YES":
             mining.known.append(condition)
     own = mining.own("objective", "known_conditions")
     heard = yield from ENOUGH_JUDGE.put(own, sampling=mining.sampling, draw=turn)
-    yield _verdict(heard, "Enough", turn)
+    yield judged(heard, "Enough", turn)
     return heard.get("Enough") == "YES"
-
-
-def _verdict(heard: RoleReply, label: str, turn: int) -> MonitorReported:
-    # A monitor's flag says that something is wrong, so an approval is a NO.
-    said = heard.get(label)
-    flag: Flag | None = None if said is None else ("NO" if said == "YES" else "YES")
-    return MonitorReported(round=turn, flag=flag, source=heard.source, parse=heard.parse)
-
-
-def _execute(mining: Mining, draw: int) -> Steps[None]:
-    # Only who answers is shown the form of the answer; miners and judges see the bare problem.
-    own = mining.own("objective", "known_conditions", problem=mining.task.stated)
-    said = yield from EXECUTOR.put(own, sampling=mining.sampling, draw=draw)
-    parse: Parse = "ok" if said.readable else "unreadable"
-    yield Generated(
-        round=draw, role="executor", answer=said.answer, source=said.source, parse=parse
-    )
-    mining.answers.append(said.answer)
-
-
-def _voted(mining: Mining, limit: str | None) -> Steps[Conclusion]:
-    answers = mining.answers
-    answer, votes = vote(answers, mining.task.problem)
-    if answers:
-        blank = sum(each is None for each in answers)
-        yield Voted(answer=answer, votes=votes, of=len(answers), unreadable=blank)
-    return Conclusion(
-        answer=answer,
-        ended_by="voted" if limit is None else "limit",
-        confidence=votes / len(answers) if answers else None,
-        confidence_source="vote_share" if answers else None,
-        limit=limit,
-    )
 
 
 MACM = Policy(

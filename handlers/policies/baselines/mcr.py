@@ -9,9 +9,9 @@ from handlers.answers.alike import vote
 from handlers.policies.base import Conclusion, Policy, Task
 from handlers.policies.baselines.chain import think
 from handlers.policies.baselines.consistency import ConsistencySettings
+from handlers.policies.facts import generated
 from handlers.roles.role import Role, RoleReply, answer
 from schemas.asking import All, OutOfLimit, Steps, Stopped
-from schemas.events.reasoning import Generated, Parse
 from schemas.questions import Remain, Sampling
 
 READER = Role.of(
@@ -39,6 +39,8 @@ def solve(task: Task, settings: ConsistencySettings) -> Steps[Conclusion]:
     chains = [lane for lane in lanes if isinstance(lane, RoleReply)]
     limit = next((lane.which for lane in lanes if isinstance(lane, Stopped)), None)
     voted, _ = vote([chain.answer for chain in chains], task.problem)
+    # Where a limit cut a chain short the reader would miss it, and
+    # may be refused himself: the vote stands.
     if limit is not None:
         return Conclusion(answer=voted, ended_by="limit", limit=limit)
     try:
@@ -47,8 +49,7 @@ def solve(task: Task, settings: ConsistencySettings) -> Steps[Conclusion]:
         )
     except OutOfLimit as reached:
         return Conclusion(answer=voted, ended_by="limit", limit=reached.which)
-    parse: Parse = "ok" if said.readable else "unreadable"
-    yield Generated(round=count, answer=said.answer, source=said.source, parse=parse)
+    yield generated(said, count)
     return Conclusion(answer=said.answer or voted, ended_by="answered" if said.answer else "voted")
 
 

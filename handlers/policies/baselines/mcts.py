@@ -45,6 +45,10 @@ class MctsSettings(PolicySettings):
     """What a value is that the judge's reply does not tell: unknown, or 0."""
 
 
+# The search shares its states, prompts and judge with ``tree``: what tells both methods apart is
+# where they grow next, by value and visits here, by level there.
+
+
 @dataclass(slots=True)
 class Branch:
     """A node: its state, and the mean value of all that was found below it."""
@@ -77,6 +81,7 @@ class Branch:
 def uct(branch: Branch, exploration: float) -> float:
     """Mean value + c √(ln N / n); a node that was never visited comes first."""
     above = branch.parent.visits if branch.parent is not None else branch.visits
+    # Rounded before it is compared: ties then fall to the one seen first on every machine.
     if not branch.visits:
         return inf
     return round(branch.expected + exploration * sqrt(log(max(above, 1)) / branch.visits), 9)
@@ -98,8 +103,8 @@ def back_up(leaf: Branch, value: float | None) -> list[Branch]:
     path: list[Branch] = []
     node: Branch | None = leaf
     while node is not None:
-        # A visit counts even without a value: else the search would come back to what nobody can
-        # judge.
+        # A visit counts even without a value: else the search would
+        # come back to what nobody can judge.
         node.visits += 1
         if value is not None:
             node.valued += 1

@@ -14,10 +14,11 @@ from typing import Any, ClassVar
 from pydantic import PositiveInt
 
 from handlers.policies.base import Conclusion, Policy, Task
+from handlers.policies.facts import generated, judged
 from handlers.policies.unread import Unread
-from handlers.roles.role import FAIR, Role, RoleReply, answer, choice, text
+from handlers.roles.role import FAIR, Role, answer, choice, text
 from schemas.asking import OutOfLimit, Steps
-from schemas.events.reasoning import Generated, MonitorReported, Parse
+from schemas.events.reasoning import Generated
 from schemas.questions import Sampling
 from schemas.settings import PolicySettings
 
@@ -69,6 +70,11 @@ class ReflexionSettings(PolicySettings):
     """What a verdict is that cannot be read: unknown, or a failure."""
 
 
+# In the paper an environment says whether an attempt succeeded. Here the model judges
+# itself, so a wrong attempt that it approves of ends the episode: this is the
+# simplification that its figures have to be read with.
+
+
 def most_calls(settings: ReflexionSettings) -> int:
     """An attempt, and for each retry its evaluator and a reflection, each asked again where it cannot be read."""
     return 1 + settings.retries * 5
@@ -84,48 +90,28 @@ def solve(task: Task, settings: ReflexionSettings) -> Steps[Conclusion]:
             own = {"problem": task.stated, "reflections": "\n\n".join(memory)}
             # A new reflection makes a new prompt; only where none came is the same one drawn again.
             said = yield from ACTOR.put(own, sampling=sampling, draw=trial - len(memory))
-            parse: Parse = "ok" if said.readable else "unreadable"
-            yield Generated(round=trial, answer=said.answer, source=said.source, parse=parse)
+            yield generated(said, trial)
             found = said.answer or found
             # Nobody evaluates the last attempt: no verdict could change what is answered now.
             if trial == settings.retries:
                 break
-            solved = yield from _holds(task, said, trial, sampling)
-            if solved:
+            attempt = {"problem": task.posed, "attempt": said.text}
+            report = judged((yield from EVALUATOR.put(attempt, sampling=sampling)), "Solved", trial)
+            yield report
+            if report.flag == "NO":
                 return Conclusion(answer=found, ended_by="solved")
-            if solved is False or settings.unread == "zero":
-                memory.append((yield from _reflection(task, said, memory, trial, sampling)))
+            # What cannot be read tells of no failure that could be reflected on.
+            if report.flag == "YES" or settings.unread == "zero":
+                shown = attempt | {"earlier_reflections": "\n\n".join(memory)}
+                heard = yield from REFLECTOR.put(shown, sampling=sampling)
+                yield Generated(
+                    round=trial, role="reflector", source=heard.source, parse=heard.parse
+                )
+                noted = heard.get("Reflection") or heard.text.strip()
+                memory.append(f"{len(memory) + 1}. {noted}")
     except OutOfLimit as limit:
         return Conclusion(answer=found, ended_by="limit", limit=limit.which)
     return Conclusion(answer=found, ended_by="retries")
-
-
-def _holds(task: Task, said: RoleReply, trial: int, sampling: Sampling) -> Steps[bool | None]:
-    """The evaluator's verdict; what cannot be read tells of no failure that could be reflected on."""
-    heard = yield from EVALUATOR.put(
-        {"problem": task.posed, "attempt": said.text}, sampling=sampling
-    )
-    solved = heard.get("Solved")
-    yield MonitorReported(
-        round=trial,
-        flag=None if solved is None else ("NO" if solved == "YES" else "YES"),
-        source=heard.source,
-        parse=heard.parse,
-    )
-    return None if solved is None else solved == "YES"
-
-
-def _reflection(
-    task: Task, said: RoleReply, memory: list[str], trial: int, sampling: Sampling
-) -> Steps[str]:
-    own = {
-        "problem": task.posed,
-        "attempt": said.text,
-        "earlier_reflections": "\n\n".join(memory),
-    }
-    heard = yield from REFLECTOR.put(own, sampling=sampling)
-    yield Generated(round=trial, role="reflector", source=heard.source, parse=heard.parse)
-    return f"{len(memory) + 1}. {heard.get('Reflection') or heard.text.strip()}"
 
 
 REFLEXION = Policy(

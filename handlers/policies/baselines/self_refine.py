@@ -15,9 +15,9 @@ from pydantic import PositiveInt
 
 from handlers.policies.base import Conclusion, Policy, Task
 from handlers.policies.baselines.chain import think
-from handlers.roles.role import FAIR, Role, RoleReply, answer, choice, text
+from handlers.policies.facts import generated, judged
+from handlers.roles.role import FAIR, Role, answer, choice, text
 from schemas.asking import OutOfLimit, Steps
-from schemas.events.reasoning import Generated, MonitorReported, Parse
 from schemas.questions import Sampling
 from schemas.settings import PolicySettings
 
@@ -63,6 +63,11 @@ class RevisionSettings(PolicySettings):
         return Sampling(max_tokens=self.output_cap)
 
 
+# One loop for self-refine and self-verification: what tells these methods apart is
+# who looks, what of it the reviser is given and in which words, and nothing else.
+# Their calls are the same at the same settings.
+
+
 @dataclass(frozen=True, slots=True)
 class Revising:
     """Who looks at a draft, what of its reply the reviser is given, and who revises."""
@@ -82,35 +87,20 @@ def revise(task: Task, settings: RevisionSettings, revising: Revising) -> Steps[
         said = yield from think(task.stated, settings.sampling)
         found = said.answer
         for turn in range(settings.revisions):
-            seen = yield from look(task, said, turn, settings, revising.critic)
+            shown = {"problem": task.posed, "solution": said.text}
+            seen = yield from revising.critic.put(shown, sampling=settings.sampling)
+            yield judged(seen, SOUND, turn)
             if seen.get(SOUND) == "YES":
                 return Conclusion(answer=found, ended_by="sound")
             # The critic's whole reply goes on, for also one that cannot be read says something.
             own = {"problem": task.stated, "solution": said.text, revising.heading: seen.text}
             said = yield from revising.reviser.put(own, sampling=settings.sampling)
-            parse: Parse = "ok" if said.readable else "unreadable"
-            yield Generated(round=turn + 1, answer=said.answer, source=said.source, parse=parse)
+            yield generated(said, turn + 1)
+            # A revision whose answer cannot be read does not take back the one before it.
             found = said.answer or found
     except OutOfLimit as limit:
         return Conclusion(answer=found, ended_by="limit", limit=limit.which)
     return Conclusion(answer=found, ended_by="revisions")
-
-
-def look(
-    task: Task, draft: RoleReply, turn: int, settings: RevisionSettings, critic: Role
-) -> Steps[RoleReply]:
-    """The critic's view of a draft; what cannot be read is no approval."""
-    seen = yield from critic.put(
-        {"problem": task.posed, "solution": draft.text}, sampling=settings.sampling
-    )
-    verdict = seen.get(SOUND)
-    yield MonitorReported(
-        round=turn,
-        flag=None if verdict is None else ("NO" if verdict == "YES" else "YES"),
-        source=seen.source,
-        parse=seen.parse,
-    )
-    return seen
 
 
 def most_calls(settings: RevisionSettings) -> int:

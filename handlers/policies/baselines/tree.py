@@ -14,13 +14,13 @@ from pydantic import PositiveInt
 
 from handlers.policies.base import Conclusion, Policy, Task, Trajectory
 from handlers.policies.baselines.chain import think as chain
+from handlers.policies.facts import generated
 from handlers.policies.unread import Unread, standings, taken
 from handlers.roles.again import Meter
 from handlers.roles.judge import judge
 from handlers.roles.steps import shown
 from handlers.roles.thinker import THINKERS, think
 from schemas.asking import All, OutOfLimit, Steps
-from schemas.events.reasoning import Generated
 from schemas.events.search import ROOT, ThoughtsKept
 from schemas.questions import Remain, Sampling
 from schemas.settings import PolicySettings
@@ -86,8 +86,8 @@ def solve(task: Task, settings: TreeSettings) -> Steps[Conclusion]:
 
     Methods are compared at equal calls: a tree that is done before its calls are spent grows wider.
     """
-    # More calls do not go into depth: a thought behind the last level would be one more than the
-    # method has.
+    # More calls do not go into depth: a thought behind the last level
+    # would be one more than the method has.
     kept, seen = list[State](), list[State]()
     limit: str | None = None
     for turn in count():
@@ -113,8 +113,8 @@ def _grow(
 ) -> Steps[tuple[list[State], list[State]]]:
     """One tree from its root down: what its last level kept, and all that grew. ``known``: there is an answer."""
     kept, seen = [START], list[State]()
-    # Every tree draws thoughts of its own, else a second one from the same root would repeat the
-    # first.
+    # Every tree draws thoughts of its own, else a second one from the
+    # same root would repeat the first.
     draws = range(turn * settings.candidates, (turn + 1) * settings.candidates)
     for depth in range(1, settings.depth + 1):
         known = known or any(state.answer is not None for state in seen)
@@ -196,13 +196,7 @@ def grow(task: Task, parent: State, draw: int, meter: Meter, unread: Unread) -> 
     try:
         own = {"problem": task.stated, "trajectory": shown(parent.steps)}
         thought = yield from think(role.question(own, draw=draw), role, meter)
-        yield Generated(
-            round=len(parent.steps),
-            role=role.name,
-            answer=thought.answer,
-            source=thought.source,
-            parse="ok" if thought.readable else "unreadable",
-        )
+        yield generated(thought, len(parent.steps), role.name)
         if not thought.text:
             return None
         state = State(thought.source, (*parent.steps, thought.text), thought.answer)

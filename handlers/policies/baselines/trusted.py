@@ -54,6 +54,8 @@ def trusted(policy: Policy[Any]) -> Policy[Any]:
 
     def solve(task: Task, settings: PolicySettings) -> Steps[Conclusion]:
         concluded = yield from sparing(policy.solve(task, settings), SPARE)
+        # Without a final trajectory there is nothing to ask about, and the baseline's own figure
+        # would be taken for the query's: unknown is the honest one.
         found, final = (
             replace(concluded, confidence=None, confidence_source=None),
             concluded.trajectory,

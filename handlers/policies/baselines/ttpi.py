@@ -16,15 +16,20 @@ from pydantic import PositiveInt
 
 from handlers.learning.elementary import exp
 from handlers.policies.base import Conclusion, Policy, Task
+from handlers.policies.facts import generated
 from handlers.policies.last_call import close
 from handlers.roles.role import Role, choice, text
 from handlers.roles.steps import shown
 from schemas.asking import All, OutOfLimit, Steps, Stopped
-from schemas.events.reasoning import Generated, Parse
 from schemas.events.strategy import StrategyChosen
 from schemas.questions import Remain, Sampling
 from schemas.reply import Field
 from schemas.settings import PolicySettings
+
+# The intervention is in the opening of a stage: the same model continues in four manners, and
+# the manner that it finds least surprising is kept. So the method needs log-probabilities,
+# which not every endpoint sends, and costs a call for each manner and stage. ``calls_of`` says
+# how many, for whoever compares at equal calls.
 
 TRIGGERS: Mapping[str, str] = {
     "progress": "Next,",
@@ -103,6 +108,8 @@ def solve(task: Task, settings: TtpiSettings) -> Steps[Conclusion]:
         lanes = yield from All(_continue(task, stages, t, stage, settings) for t in triggers)
         candidates = [lane for lane in lanes if isinstance(lane, Candidate)]
         limit = next((lane.which for lane in lanes if isinstance(lane, Stopped)), None)
+        # Of a stage that a limit cut short whatever was written can
+        # still be chosen, and ends the work.
         if limit is not None and not candidates:
             return Conclusion(answer=None, ended_by="limit", limit=limit)
         chosen = least_perplexing(candidates)
@@ -119,7 +126,14 @@ def solve(task: Task, settings: TtpiSettings) -> Steps[Conclusion]:
         )
         stages.append(chosen.text)
         if chosen.answer is not None or limit is not None:
-            return _concluded(chosen, limit)
+            given = chosen.answer is not None
+            return Conclusion(
+                answer=chosen.answer,
+                ended_by="concluded" if limit is None else "limit",
+                confidence=min(1.0, exp(chosen.logprob or 0.0)) if given else None,
+                confidence_source="logprob" if given else None,
+                limit=limit,
+            )
     return Conclusion(answer=None, ended_by="max_stages")
 
 
@@ -131,6 +145,8 @@ def _affordable(last: bool) -> Steps[list[str]]:
     remaining = yield from Remain()
     if remaining.calls == 1:
         return []
+    # A whole stage would leave no call behind it, and its winner need
+    # not be the one that concludes.
     scarce = remaining.calls is not None and remaining.calls <= len(TRIGGERS)
     return [LAST] if last or scarce else list(TRIGGERS)
 
@@ -150,21 +166,9 @@ def _continue(
     own = {"problem": task.stated, "trajectory": shown(stages), "opening": TRIGGERS[trigger]}
     sampling = Sampling(max_tokens=settings.stage_cap, logprobs=True)
     said = yield from CONTINUER.put(own, sampling=sampling, draw=stage)
-    parse: Parse = "ok" if said.readable else "unreadable"
-    yield Generated(round=stage, answer=said.answer, source=said.source, parse=parse)
+    yield generated(said, stage)
     written = said.get("Next_step") or said.text.strip()
     return Candidate(trigger, written, said.answer, said.completion.logprob, said.source)
-
-
-def _concluded(chosen: Candidate, limit: str | None) -> Conclusion:
-    known = chosen.answer is not None
-    return Conclusion(
-        answer=chosen.answer,
-        ended_by="concluded" if limit is None else "limit",
-        confidence=min(1.0, exp(chosen.logprob or 0.0)) if known else None,
-        confidence_source="logprob" if known else None,
-        limit=limit,
-    )
 
 
 TTPI = Policy(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from handlers.policies import facts
 from handlers.policies.around import unlearned
 from handlers.policies.baselines.chain import CHAIN, think
 from handlers.policies.cascade.settings import STRONG, ArmName
@@ -16,7 +17,7 @@ from handlers.roles.reasoner import ONCE
 from handlers.roles.role import RoleReply
 from schemas.asking import All, OutOfLimit, Steps, Stopped
 from schemas.events.graph import ExperienceShown
-from schemas.events.reasoning import Generated, MonitorReported
+from schemas.events.reasoning import MonitorReported
 from schemas.questions import Remain
 
 ASKED_STRONG = replace(CHAIN, name=STRONG)
@@ -36,8 +37,8 @@ def offered(work: Work) -> Steps[tuple[ArmName, ...]]:
 
 
 def _has_grounds(work: Work, arm: ArmName) -> bool:
-    # Only chains may be drawn again and again: the same check of the same trajectory finds the
-    # same.
+    # Only chains may be drawn again and again: the same check of the
+    # same trajectory finds the same.
     match arm:
         case "more":
             return len(work.chains) < work.settings.most_samples
@@ -138,9 +139,9 @@ def guided(work: Work) -> Steps[str | None]:
 def search(work: Work) -> Steps[str | None]:
     """CoT2-Meta under a limit of its own; what it spends of it comes from the episode's."""
     calls = work.settings.search_calls
-    # In a lane of its own, whose allowance bounds it, and without what its scope learned: this
-    # scope's memory is the cascade's. A vote after an abstention would only repeat the chains that
-    # are there.
+    # In a lane of its own, whose allowance bounds it, and without what its scope
+    # learned: this scope's memory is the cascade's. A vote after an abstention
+    # would only repeat the chains that are there.
     values: dict[str, Any] = {"primary_calls": calls, "fallback_samples": 0}
     own = COT2_META.resolve("service", values)
     steps = unlearned(COT2_META.solve(work.task, own))
@@ -150,11 +151,5 @@ def search(work: Work) -> Steps[str | None]:
 
 def generated(work: Work, said: RoleReply, role: str = "reasoner") -> Steps[str | None]:
     """State a trajectory with its answer."""
-    yield Generated(
-        round=work.rounds,
-        role=role,
-        answer=said.answer,
-        source=said.source,
-        parse="ok" if said.readable else "unreadable",
-    )
+    yield facts.generated(said, work.rounds, role)
     return said.answer

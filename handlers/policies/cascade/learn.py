@@ -14,7 +14,7 @@ from handlers.policies.mc2.distil import distil
 from handlers.policies.mc2.reflect import Excerpts, Mc2Reflection, Ratings, Trajectories
 from handlers.policies.mc2.settings import Mc2Settings
 from schemas.asking import Steps
-from schemas.events.cascade import CandidatesGraded, GradedBy
+from schemas.events.cascade import CandidatesGraded
 from schemas.outcome import Outcome
 from schemas.questions import Check
 
@@ -50,13 +50,17 @@ def grade(member: Member, settings: CascadeSettings) -> Steps[CandidatesGraded |
     for at, answer in enumerate(candidates):
         outcomes.append((yield from _outcome(member, at == final, answer)))
     if any(outcome in KNOWN for outcome in outcomes):
-        return _graded(member, "label", outcomes)
+        return CandidatesGraded(
+            episode=member.episode, subject=member.subject, by="label", outcomes=tuple(outcomes)
+        )
     # Chains that agree are no witnesses for each other: they are one model's habit, right or wrong.
     confirmed = left["independent"] and left["chance"] >= CONFIRMED
     if settings.unlabelled == "nothing" or not confirmed:
         return None
     agreed: list[Outcome] = ["right" if at == final else "wrong" for at in range(len(candidates))]
-    return _graded(member, "agreement", agreed)
+    return CandidatesGraded(
+        episode=member.episode, subject=member.subject, by="agreement", outcomes=tuple(agreed)
+    )
 
 
 def _outcome(member: Member, is_given: bool, answer: str) -> Steps[Outcome]:
@@ -70,12 +74,6 @@ def _outcome(member: Member, is_given: bool, answer: str) -> Steps[Outcome]:
     return (yield from Check(domain, left.problem, answer, member.subject, type_of(left)))
 
 
-def _graded(member: Member, by: GradedBy, outcomes: list[Outcome]) -> CandidatesGraded:
-    return CandidatesGraded(
-        episode=member.episode, subject=member.subject, by=by, outcomes=tuple(outcomes)
-    )
-
-
 def as_mended(member: Member, graded: CandidatesGraded) -> Member | None:
     """The member as MC²'s distiller sees a restart that helped; none where the first answer was not put right."""
     left = member.reflected.summary
@@ -85,8 +83,8 @@ def as_mended(member: Member, graded: CandidatesGraded) -> Member | None:
         return None
     if (graded.outcomes[first], graded.outcomes[last]) != ("wrong", "right"):
         return None
-    # A lesson is made of two attempts side by side, as after a restart in MC², whose distiller this
-    # is.
+    # A lesson is made of two attempts side by side, as after a
+    # restart in MC², whose distiller this is.
     attempts: list[str] = left["attempts"]
     if not attempts[first] or not attempts[last]:
         return None

@@ -18,6 +18,11 @@ STRONG: Final = "strong"
 """The role, and the arm, of the stronger model."""
 
 
+# The numbers of ``MEANS`` are judgements and no measurements. They only have to be good
+# enough to begin with: each arm's regression learns by how much they are off, so a
+# wrong one costs some pulls and not the policy.
+
+
 @dataclass(frozen=True, slots=True)
 class Means:
     """A way to do more about an answer: when, how, and what is expected of it before anything is learned.

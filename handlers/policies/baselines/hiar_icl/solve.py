@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
 
-from handlers.answers.alike import vote
 from handlers.policies.base import Conclusion, Task
 from handlers.policies.baselines.hiar_icl.cards import (
     ROLE,
@@ -17,13 +16,13 @@ from handlers.policies.baselines.hiar_icl.cards import (
     complexity,
     matched,
 )
+from handlers.policies.facts import by_vote, generated, voted
 from handlers.policies.last_call import close
 from handlers.roles.again import Meter
 from handlers.roles.atomic import ACTIONS, Action
 from handlers.roles.steps import shown
 from handlers.roles.thinker import GENERATION, Thought, think
 from schemas.asking import All, OutOfLimit, Steps, Stopped
-from schemas.events.reasoning import Generated, Voted
 from schemas.events.strategy import StrategyChosen
 from schemas.questions import Recall, Remain
 from schemas.settings import PolicySettings
@@ -73,26 +72,19 @@ def solve(task: Task, settings: CardSettings) -> Steps[Conclusion]:
     results = yield from All(lanes, [len(card.path) for card in chosen])
     limit = next((lane.which for lane in results if isinstance(lane, Stopped)), None)
     answers = [None if isinstance(lane, Stopped) else lane for lane in results]
-    answer, votes = vote(answers, task.problem)
-    if answer is None:
-        return (yield from finish(task, answers, limit))
-    blank = sum(each is None for each in answers)
-    yield Voted(answer=answer, votes=votes, of=len(answers), unreadable=blank)
-    return Conclusion(
-        answer=answer,
-        ended_by="voted" if limit is None else "limit",
-        confidence=votes / len(answers),
-        confidence_source="vote_share",
-        limit=limit,
-    )
+    if any(each is not None for each in answers):
+        won = voted(answers, task.problem)
+        yield won
+        return by_vote(won, limit)
+    return (yield from finish(task, answers, limit))
 
 
 def finish(task: Task, answers: Sequence[str | None], limit: str | None) -> Steps[Conclusion]:
     """Where no card led to an answer: one plain chain of thought, if a call is left."""
     if answers:
-        yield Voted(answer=None, votes=0, of=len(answers), unreadable=len(answers))
-    # A limit of calls that stopped a lane may have left the one that was kept; any other leaves
-    # nothing.
+        yield voted(answers, task.problem)
+    # A limit of calls that stopped a lane may have left the one that
+    # was kept; any other leaves nothing.
     remaining = yield from Remain()
     if limit not in (None, "calls") or remaining.calls == 0:
         return Conclusion(answer=None, ended_by="limit" if limit else "voted", limit=limit)
@@ -105,8 +97,8 @@ def finish(task: Task, answers: Sequence[str | None], limit: str | None) -> Step
 
 def affordable(cards: Sequence[Card], room: int | None) -> list[Card]:
     """The first cards whose actions the calls left cover together; the first one in any case."""
-    # A card whose last action is not paid for gives no answer, and its calls are lost: whole cards
-    # only.
+    # A card whose last action is not paid for gives no answer, and
+    # its calls are lost: whole cards only.
     chosen = [cards[0]]
     for card in cards[1:]:
         if room is None or sum(len(each.path) for each in (*chosen, card)) <= room:
@@ -131,11 +123,5 @@ def act(problem: str, done: Sequence[str], action: Action, draw: int) -> Steps[T
     said = [text for text in done if text]  # a reply that could not be read is no step
     question = role.question({"problem": problem, "trajectory": shown(said)}, draw=draw)
     thought = yield from think(question, role, Meter(), to_the_end=False)
-    yield Generated(
-        round=len(done),
-        role=role.name,
-        answer=thought.answer,
-        source=thought.source,
-        parse="ok" if thought.readable else "unreadable",
-    )
+    yield generated(thought, len(done), role.name)
     return thought
