@@ -1,6 +1,6 @@
 """MC²: Reasoner, Monitor and Controller in an inner loop; an outer loop learns across problems.
 
-Source: *Metacognitive Consolidation* (MC²), Algorithm 1.
+Source: *Metacognitive Consolidation* (MC²), Algorithm 1; design/mc2.md D7, D14.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What comes between two steps: report, features, new arms, the choice, and the advice of it.
 
-Source: Meta-Reasoner, Algorithm 1 lines 5 to 9; § 3.3.3, App. D (dynamic strategies).
+Source: Meta-Reasoner, Algorithm 1 lines 5 to 9; § 3.3.3, App. D (dynamic strategies);
+design/meta_reasoner.md D4, D5.
 """
 
 from __future__ import annotations

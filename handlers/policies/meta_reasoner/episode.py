@@ -1,6 +1,6 @@
 """One episode's working state, and the questions that every round asks.
 
-Source: Meta-Reasoner, Algorithm 1.
+Source: Meta-Reasoner, Algorithm 1; design/meta_reasoner.md D3.
 """
 
 from __future__ import annotations
