@@ -85,8 +85,8 @@ class Metric:
 
     def between(self, found: Sequence[Found]) -> tuple[float, float] | None:
         """The 95 % interval of the mean of figures, one a seed."""
-        # Only a calibration error states anything; of all others this is nothing, and their units
-        # decide.
+        # Only a calibration error states anything; of all
+        # others this is nothing, and their units decide.
         bounds = calibration_interval([each.stated for each in found])
         if bounds is None:
             return self.interval(unit for each in found for unit in each.sample)
@@ -131,8 +131,8 @@ def count_of(about: str, measure: Measure, places: int = 0) -> Metric:
 
 def parts_of(units: Iterable[Unit]) -> Parts:
     """What the known units of each problem add up to, and of how many."""
-    # By problem, because units of one problem (seeds, decisions, replies) are no independent
-    # evidence.
+    # By problem, because units of one problem (seeds,
+    # decisions, replies) are no independent evidence.
     sums: dict[str, list[float]] = {}
     for unit in units:
         if unit.value is not None:
@@ -145,12 +145,19 @@ def by_problem(units: Iterable[Unit]) -> dict[str, float | None]:
     found: dict[str, list[float]] = {}
     for unit in units:
         mine = found.setdefault(unit.problem, [])
-        # The problem is entered even so: that it is unknown must be seen by who pairs it with
-        # another run's.
+        # The problem is entered even so: that it is unknown
+        # must be seen by who pairs it with another run's.
         mine += [] if unit.value is None else [unit.value]
     return {at: fsum(mine) / len(mine) if mine else None for at, mine in found.items()}
 
 
+def total_of(counts: Sequence[int | None]) -> int | None:
+    """The sum; unknown where one of them is, for what nobody counted is not nothing."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
 def each(pick: Callable[[Case], float | None]) -> Units:
     """One unit for every case."""
+    # One unit even where it is unknown, for what is left out must be counted.
     return lambda cases: (Unit(case.problem.id, pick(case)) for case in cases)

@@ -78,6 +78,8 @@ def _item(name: str, kind: str, role: str, text: str, vector: str | None = None)
 def timed(known: Memory, queries: int = QUERIES) -> Iterator[tuple[float, float]]:
     """Milliseconds of each activation, by this thread's CPU and by the wall."""
     mirrors, settings = Mirrors(), GraphSettings(relevance_floor=None)
+    # Made before the first is timed, as a worker makes
+    # it with each memory version, and not for a problem.
     mirrors.block(known, CASE)
     for at, vector in enumerate(vectors(queries, 13)):
         question = Recall(
@@ -87,6 +89,8 @@ def timed(known: Memory, queries: int = QUERIES) -> Iterator[tuple[float, float]
         began, cpu = time.perf_counter_ns(), time.thread_time_ns()
         hits = mirrors.select(known, question, query)
         items = tuple((item.id, item.text_digest, similarity) for item, similarity in hits)
+        # References and back to items, as an episode does
+        # it: its record holds references, never texts.
         found = recollection(question, Recalled(asked="-", memory_version=1, items=items), known)
         chosen = best(activated(found, question.query, settings).scores, settings.principles_shown)
         busy, wall = time.thread_time_ns() - cpu, time.perf_counter_ns() - began

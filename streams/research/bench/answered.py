@@ -7,7 +7,7 @@ most. Where none of them is the model that answered, our figures stand in a tabl
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -24,13 +24,14 @@ _DATED = re.compile(r"-(?:20\d\d-?\d\d-?\d\d|latest)$")
 
 def same_model(named: str, answered: str) -> bool:
     """Whether a model's own name is the one that a paper gives it: whoever serves it, of whatever date."""
-    return _plain(named) == _plain(answered)
-
-
-def _plain(name: str) -> str:
-    """``meta-llama/Llama-3.1-8B-Instruct`` and ``gpt-4o-mini-2024-07-18`` by what makes them out."""
-    model = _DATED.sub("", name.rpartition("/")[2].casefold())
-    return re.sub(r"[^a-z0-9]", "", model)
+    # ``meta-llama/Llama-3.1-8B-Instruct`` and ``gpt-4o-mini-2024-07-18``
+    # by what makes them out: papers leave out who serves a model and of
+    # which day it is, and either would make it another one.
+    plain = {
+        re.sub(r"[^a-z0-9]", "", _DATED.sub("", name.rpartition("/")[2].casefold()))
+        for name in (named, answered)
+    }
+    return len(plain) == 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +48,18 @@ class Answers:
         """Of every cell of the recipe."""
         named: dict[Key, set[Named]] = {}
         for table in recipe.tables:
-            for place in _places(table):
-                if (models := _named(place, table)) and place.runs:
-                    named.setdefault(_key(place), set()).add(models)
+            for row in table.rows.values():
+                for place in map(row.joined, table.columns.values()):
+                    if (models := _named(place, table)) and place.runs:
+                        named.setdefault(_key(place), set()).add(models)
         return cls(recipe, results, sources, {at: frozenset(each) for at, each in named.items()})
 
     def cell(self, place: Place, table: Table) -> dict[str, Any]:
         """Our figure of a cell, unless it is another model's."""
         if not self.shared(place) or self._answered(place, _named(place, table)):
             return ours(place, self.recipe, self.results, self.sources)
+        # The figure is left out, rather than printed with a footnote: a table is read by its rows,
+        # and this row says whose the figure would be.
         others = ", ".join(sorted(self._models(place, place.role))) or "nobody"
         return {"ours": None, "why": f"not measured: {others} answered"}
 
@@ -88,7 +92,17 @@ class Answers:
                 places = [row.joined(column) for column in table.columns.values()]
                 mine = [place for place in places if self.shared(place)]
                 key = tuple(map(_key, places))
-                if not mine or key in seen or any(map(self._found, mine)):
+                # A row has a home in the paper's table as soon as one of its models is the one that
+                # answered. The same row under several models is ours once.
+                if (
+                    not mine
+                    or key in seen
+                    or any(
+                        self._answered(place, named)
+                        for place in mine
+                        for named in self.named[_key(place)]
+                    )
+                ):
                     continue
                 seen.add(key)
                 cells = [
@@ -105,9 +119,6 @@ class Answers:
                 said = {"title": f"{table.title}, ours", "model": ", ".join(models), "note": ""}
                 yield {**said, "columns": list(table.columns), "rows": rows}
 
-    def _found(self, place: Place) -> bool:
-        return any(self._answered(place, named) for named in self.named[_key(place)])
-
 
 SIDE = frozenset({"judge", "inducer"})
 """Roles that a table may name by themselves: who judges or induces is not who answers."""
@@ -119,10 +130,6 @@ def _named(place: Place, table: Table) -> Named:
     if place.model is None:
         return whole
     return ((place.role, place.model), *(whole if place.role is not None else ()))
-
-
-def _places(table: Table) -> Iterable[Place]:
-    return (r.joined(c) for r in table.rows.values() for c in table.columns.values())
 
 
 def _key(place: Place) -> Key:

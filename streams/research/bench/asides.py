@@ -4,10 +4,14 @@ They are made when all other episodes are closed. What is on the log already cos
 an episode, and none is an episode of its own in any figure but the one that asks for it.
 """
 
+# `run_asides` comes after the worker, because a side run forks an episode that has ended.
+# `complete` comes after the log is read, and changes nothing on it. Both may be interrupted: a side
+# run is named by what it changes, so the same one is never made twice.
+
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +23,6 @@ from handlers.policies.cot2_meta import COT2_META
 from handlers.policies.cot2_meta.diagnose import oracle_gap
 from handlers.policies.cot2_meta.settings import Cot2Settings
 from handlers.policies.cot2_meta.trace import tree_of
-from schemas.events.base import Event
 from schemas.events.episode import EpisodeClosed, EpisodeOpened
 from schemas.identity import address_order, is_numbered
 from schemas.problem import Limits
@@ -52,9 +55,20 @@ async def run_asides(log: SqliteLog, recipe: Recipe, results: Results, world: Wo
 
     async def one(case: Case, run: Runs) -> None:
         async with room:
-            await _go_on(log, case, run, world)
+            change = _going_on(log, case, run)
+            work, record = forked_work(
+                log, find, case.episode, change, world.description, world.grant
+            )
+            await run_fork(log, work, change, record, world)
 
-    beside = [one(case, run) for case, run in _wanted(recipe, results)]
+    beside = [
+        one(each.case, run)
+        for run in recipe.runs.values()
+        for (name, _), group in results.groups.items()
+        for each in group
+        # Nobody is sure of an answer that was withheld, so there is nothing to ask.
+        if name == run.beside and each.case.closed.answer is not None
+    ]
     await asyncio.gather(*beside)
     pruned = [
         each.case
@@ -65,37 +79,24 @@ async def run_asides(log: SqliteLog, recipe: Recipe, results: Results, world: Wo
     return len(beside) + len(await audit(log, pruned, world))
 
 
-def _wanted(recipe: Recipe, results: Results) -> Iterator[tuple[Case, Runs]]:
-    for run in recipe.runs.values():
-        for (name, _), group in results.groups.items():
-            if name == run.beside:
-                yield from (
-                    (each.case, run) for each in group if each.case.closed.answer is not None
-                )
-
-
-async def _go_on(log: SqliteLog, case: Case, run: Runs, world: World) -> None:
-    """One side run: the episode's own record to its end, then what its policy does there."""
+def _going_on(log: SqliteLog, case: Case, run: Runs) -> Change:
+    """One side run: the episode's own record to its end, then what the run's policy does there."""
     granted = case.opened.limits.calls
     last = max(filter(is_numbered, log.journal(case.episode)), key=address_order)
-    change = Change(
+    own: dict[str, int] = {}
+    if case.opened.policy == COT2_META.name:
+        # A search of ours takes what is left as its own. Under the limit below it would take more
+        # than it had, and go another way before it comes to its end: so it is told what it had.
+        settings = Cot2Settings.resolve(case.problem.profile, case.problem.settings)
+        most = (settings.primary_calls, granted, 1 << 20)
+        own = {"primary_calls": min(x for x in most if x is not None)}
+    return Change(
         at=last,
-        settings={**case.problem.settings, **run.settings, **_own_calls(case)},
+        settings={**case.problem.settings, **run.settings, **own},
         policy=run.policy,
         limits=Limits() if granted is None else Limits(calls=granted + SPARE),
         purpose=PURPOSE,
     )
-    work, record = forked_work(log, find, case.episode, change, world.description, world.grant)
-    await run_fork(log, work, change, record, world)
-
-
-def _own_calls(case: Case) -> dict[str, int]:
-    """A search of ours takes what is left as its own: so it is told what it had."""
-    if case.opened.policy != COT2_META.name:
-        return {}
-    settings = Cot2Settings.resolve(case.problem.profile, case.problem.settings)
-    most = (settings.primary_calls, case.opened.limits.calls, 1 << 20)
-    return {"primary_calls": min(x for x in most if x is not None)}
 
 
 # ── Reading ──────────────────────────────────────────────────────────────────────────────────
@@ -107,54 +108,47 @@ def complete(results: Results, recipe: Recipe, text: Callable[[str], str | None]
     ``text`` gives an episode's settings by their digest.
     """
     results.beside = frozenset(n for n, run in recipe.runs.items() if run.beside is not None)
-    forks = _forks(results.reading.journals)
-    for name in results.beside:
-        run = recipe.runs[name]
-        for (other, data), group in [*results.groups.items()]:
-            if other == run.beside:
-                results.groups[name, data] = [_said(each, run, forks, text) for each in group]
-    _class_failures(results, recipe)
-
-
-def _forks(
-    journals: Mapping[str, Mapping[str, Event]],
-) -> dict[str, list[tuple[EpisodeOpened, EpisodeClosed]]]:
-    """Closed side runs of ours by the episode that they went on with, in the order of the log."""
-    found: dict[str, list[tuple[EpisodeOpened, EpisodeClosed]]] = {}
-    for journal in journals.values():
+    forks: dict[str, list[tuple[EpisodeOpened, EpisodeClosed]]] = {}
+    for journal in results.reading.journals.values():
         opened, closed = journal.get("opened"), journal.get("closed")
         if not isinstance(opened, EpisodeOpened) or not isinstance(closed, EpisodeClosed):
             continue
         if opened.purpose == PURPOSE and opened.parent is not None:
-            found.setdefault(opened.parent, []).append((opened, closed))
-    return found
-
-
-def _said(
-    one: Episode,
-    run: Runs,
-    forks: Mapping[str, Sequence[tuple[EpisodeOpened, EpisodeClosed]]],
-    text: Callable[[str], str | None],
-) -> Episode:
-    """The episode with the confidence of its side run; without one the confidence is unknown."""
-    confidence: float | None = None
-    for opened, closed in forks.get(one.case.episode, ()):
-        put: Mapping[str, Any] = orjson.loads(text(opened.settings) or "{}")
-        if opened.policy == run.policy and run.settings.items() <= put.items():
-            confidence = closed.confidence
-    closed = structs.replace(one.case.closed, confidence=confidence)
-    return replace(one, case=replace(one.case, closed=closed, calibrated=None))
-
-
-def _class_failures(results: Results, recipe: Recipe) -> None:
-    """What each search that came out wrong failed by, of the runs whose prunes are audited."""
-    everything = [each.case for group in results.groups.values() for each in group]
-    others = rivals(everything)
+            forks.setdefault(opened.parent, []).append((opened, closed))
+    for name in results.beside:
+        run = recipe.runs[name]
+        for (other, data), group in [*results.groups.items()]:
+            if other == run.beside:
+                told = [_said(one, run, forks.get(one.case.episode, ()), text) for one in group]
+                results.groups[name, data] = told
+    # Baselines are all other runs of the recipe, so
+    # every group must be there before one is classed.
+    others = rivals(each.case for group in results.groups.values() for each in group)
     for (name, data), group in results.groups.items():
         if recipe.runs[name].audit:
             results.groups[name, data] = [
                 replace(each, case=_classed(each.case, others, results)) for each in group
             ]
+
+
+def _said(
+    one: Episode,
+    run: Runs,
+    forks: Sequence[tuple[EpisodeOpened, EpisodeClosed]],
+    text: Callable[[str], str | None],
+) -> Episode:
+    """The episode with the confidence of its side run; without one the confidence is unknown."""
+    confidence: float | None = None
+    for opened, closed in forks:
+        # A side run's settings hold the episode's own too: those of the
+        # run must be among them. Several runs may ask the same episode,
+        # each in a way of its own; of equal ones the newest counts.
+        put: Mapping[str, Any] = orjson.loads(text(opened.settings) or "{}")
+        if opened.policy == run.policy and run.settings.items() <= put.items():
+            confidence = closed.confidence
+    closed = structs.replace(one.case.closed, confidence=confidence)
+    # A calibrated chance was fitted to another confidence, and says nothing of this one.
+    return replace(one, case=replace(one.case, closed=closed, calibrated=None))
 
 
 def _classed(case: Case, others: Mapping[tuple[str, int | None], bool], results: Results) -> Case:

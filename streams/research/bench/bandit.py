@@ -97,6 +97,7 @@ def regret(seed: int, choose: Chooser, rounds: int = ROUNDS) -> list[float]:
     bandit = LinUcb(DIMS, 1.0, 0.2)
     for _ in range(ARMS):
         bandit.grow()
+    # Against the mean and not against what came: the noise is nobody's regret.
     lost: list[float] = []
     for at, x in enumerate(contexts):
         means = [total(x * theta) for theta in thetas]
@@ -108,6 +109,7 @@ def regret(seed: int, choose: Chooser, rounds: int = ROUNDS) -> list[float]:
 
 def units(rng: np.random.Generator, count: int) -> list[Vector]:
     """Directions drawn at random."""
+    # A normal draw has no direction that it prefers; a cube's corners would be drawn too often.
     drawn = rng.normal(size=(count, DIMS))
     return list(drawn / np.sqrt((drawn * drawn).sum(axis=1))[:, None])
 
@@ -135,6 +137,8 @@ def choice_us(dims: int) -> float:
     """Microseconds of one choice among 20 arms that have learned: the best of many tries."""
     rng = np.random.default_rng(1)
     bandit, names = LinUcb(dims, 1.0, 0.2), [f"a{at}" for at in range(SPEED_ARMS)]
+    # Arms that have learned: matrices that are still
+    # multiples of one would be a case that no episode meets.
     for _ in names:
         arm = Ridge(dims, 1.0)
         for _ in range(3):
@@ -145,6 +149,7 @@ def choice_us(dims: int) -> float:
     def choose() -> str:
         return best(list(zip(names, bandit.scores(x), strict=True)))
 
+    # The least of many: whatever made a try slower was not the choice.
     return 1e6 * min(timeit.repeat(choose, number=CHOICES, repeat=TRIES)) / CHOICES
 
 
@@ -185,6 +190,8 @@ class Watch:
             began = time.perf_counter()
             try:
                 request = act(given)
+            # Driven by hand, because `yield from` would count
+            # the time in which the question is answered too.
             except StopIteration as done:
                 return cast("R", done.value)
             finally:

@@ -3,6 +3,10 @@
 Each is a row of the forecast: how much is left at most, and how much that is as what is on the log went.
 """
 
+# `rows` has one row for each kind of cost, in the recipe's order. How much one takes is told by
+# those that are on the log already; where there is none it is unknown, and only the bound is said.
+# All of it is paid for as episodes are, so the forecast adds it to their sum.
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,20 +51,29 @@ class Beside:
             "made": len(self.made),
             "lacking_at_most": self.lacking,
             "calls_at_most": self.lacking * self.most,
-            **{name: self._expected(name) for name in SPENT},
+            **expected(self.made, self.lacking),
         }
 
-    def _expected(self, name: str) -> float | None:
-        spent = [getattr(usage, name) for usage in self.made]
+
+def expected(made: Sequence[Usage], left: int) -> dict[str, float | None]:
+    """What is left to spend, if so many more go as those that are made went; unknown without one of them."""
+    found: dict[str, float | None] = {}
+    for name in SPENT:
+        spent = [getattr(usage, name) for usage in made]
         known = [float(each) for each in spent if each is not None]
-        if not self.lacking:
-            return 0.0
-        return round(self.lacking * fmean(known), 6) if known else None
+        # Nothing left costs nothing, whether or not anybody knows what one would have cost.
+        found[name] = 0.0 if not left else round(left * fmean(known), 6) if known else None
+    return found
 
 
 def rows(planner: Planner, results: Results, *, judge: bool) -> Iterator[dict[str, Any]]:
     """Everything that comes beside the episodes of a recipe."""
-    recipe, cells, forks = planner.recipe, planner.cells(), _forks(results)
+    recipe, cells = planner.recipe, planner.cells()
+    forks: dict[str, list[tuple[EpisodeOpened, Usage]]] = {}
+    for journal in results.reading.journals.values():
+        opened = journal.get("opened")
+        if isinstance(opened, EpisodeOpened) and opened.parent and "closed" in journal:
+            forks.setdefault(opened.parent, []).append((opened, paid(journal)))
     for name, run in recipe.runs.items():
         mine = [cell for cell in cells if cell.run == name]
         if mine and planner.find(run.policy).learns != "none":
@@ -80,16 +93,6 @@ def rows(planner: Planner, results: Results, *, judge: bool) -> Iterator[dict[st
         for name in dict.fromkeys(cell.run for cell in cells):
             _count(one, planner, results, name, forks, (JUDGING, None), 1)
         yield one.row()
-
-
-def _forks(results: Results) -> Mapping[str, list[tuple[EpisodeOpened, Usage]]]:
-    """Closed side runs by the episode that they were taken from, with what each spent."""
-    found: dict[str, list[tuple[EpisodeOpened, Usage]]] = {}
-    for journal in results.reading.journals.values():
-        opened = journal.get("opened")
-        if isinstance(opened, EpisodeOpened) and opened.parent and "closed" in journal:
-            found.setdefault(opened.parent, []).append((opened, paid(journal)))
-    return found
 
 
 def _closed(planner: Planner, results: Results, name: str) -> tuple[list[Case], int]:
@@ -118,7 +121,11 @@ def _count(
             for opened, usage in forks.get(case.episode, ())
             if opened.purpose == purpose and policy in (None, opened.policy)
         ]
+        # A run beside another asks about every answer; a
+        # judge only about those that no grader could decide.
         wanted = case.closed.answer is not None if policy else case.standing == "undecided"
+        # Rows with the same policy share its side runs:
+        # each episode brings one to each of the rows.
         one.made += made[:1]
         one.lacking += wanted and len(made) < alike
 
@@ -139,6 +146,7 @@ def _audited(
     one.lacking = own * left
     for case in cases:
         at = {at for at, event in case.trace.events if isinstance(event, NodePruned)}
+        # By the address of the prune, for an audit has no name of its own among side runs.
         made = [usage for opened, usage in forks.get(case.episode, ()) if opened.at in at]
         one.made += made
         one.lacking += max(0, len(at) - len(made))

@@ -34,7 +34,10 @@ def ours(
 ) -> dict[str, Any]:
     """Our figure, or why there is none. What stands in for a data set is never its figure."""
     try:
-        return {"ours": _figure(place, recipe, results, sources), "why": ""}
+        if (why := hindrance(place, recipe, results, sources)) is not None:
+            raise NotMeasured(why)
+        found = [_of_one(part, results) for part in place.parts]
+        return {"ours": _mean(found) if place.over else found[0], "why": ""}
     except NotMeasured as why:
         return {"ours": None, "why": f"not measured: {why}"}
 
@@ -45,6 +48,8 @@ def hindrance(
     """Why there can be no figure, whatever is run; nothing where there can."""
     if not place.runs or not place.parts or any(part.metric is None for part in place.parts):
         return "nothing in this build measures it"
+    # Before anything is run, and in this order, for a forecast prints the reason: what this build
+    # lacks, what a run learns from, and what it would be measured on.
     for run in place.runs:
         if recipe.runs[run].policy in results.absent:
             return f"no policy {recipe.runs[run].policy} in this build"
@@ -56,20 +61,16 @@ def hindrance(
     return None
 
 
-def _figure(place: Place, recipe: Recipe, results: Results, sources: Mapping[str, Source]) -> Told:
-    if (why := hindrance(place, recipe, results, sources)) is not None:
-        raise NotMeasured(why)
-    found = [_of_one(part, results) for part in place.parts]
-    return found[0] if not place.over else _mean(found)
-
-
 def _of_one(place: Place, results: Results) -> Told:
     assert place.metric is not None
     mine = _strongest(
         [results.chosen(place.by(run)) for run in place.best_of or (place.run or "",)], place.metric
     )
     if not place.less:
-        return _sure(measured(place.metric, mine))
+        if (found := measured(place.metric, mine)) is None:
+            raise NotMeasured("nothing to measure it on")
+        return found
+    # A row that compares each run with the strongest has a cell for the strongest itself.
     others = [run for run in place.less if run != place.run]
     if not others:
         raise NotMeasured("it is what the others are compared with")
@@ -77,14 +78,14 @@ def _of_one(place: Place, results: Results) -> Told:
     if place.metric == P_VALUE:
         return _p_value(mine, _strongest(sides, P_VALUE))
     if place.metric == TOKENS_PER_POINT:
-        return _tokens_per_point(mine, sides[0])
+        price = tokens_per_point(*([one.case for one in side] for side in (mine, sides[0])))
+        if not price.known:
+            raise NotMeasured("nothing to compare it on")
+        if price.value is None:
+            raise NotMeasured("nothing was gained")
+        counts = price.known, price.unknown
+        return _told(price.value, price.interval, None, counts, 0, len(by_seed(mine)))
     return gain(place.metric, mine, _strongest(sides, place.metric))
-
-
-def _sure(found: Told | None) -> Told:
-    if found is None:
-        raise NotMeasured("nothing to measure it on")
-    return found
 
 
 def _strongest(sides: Sequence[Sequence[Episode]], metric: str) -> Sequence[Episode]:
@@ -93,6 +94,8 @@ def _strongest(sides: Sequence[Sequence[Episode]], metric: str) -> Sequence[Epis
         return sides[0]
     by = "accuracy" if metric in COMPARED else metric
     each = [(found["value"], side) for side in sides if (found := measured(by, side))]
+    # The strongest of those that are known may not be
+    # the strongest: without one there is no maximum.
     if len(each) < len(sides):
         raise NotMeasured("one of the runs that it is compared with has no figure")
     return max(each, key=lambda one: one[0])[1]
@@ -107,8 +110,10 @@ def gain(metric: str, mine: Sequence[Episode], other: Sequence[Episode]) -> Told
     pairs, left_out = _paired(metric, mine, other)
     if not pairs:
         raise NotMeasured("nothing to compare it on")
-    seeds = [_paired(metric, *(_of_seed(side, seed) for side in (mine, other)))[0]
-             for seed, _ in by_seed(mine)]  # fmt: skip
+    # Once over all seeds for the difference and its interval,
+    # and once by seed for the spread that papers print behind ±.
+    theirs = dict(by_seed(other))
+    seeds = [_paired(metric, own, theirs.get(seed, []))[0] for seed, own in by_seed(mine)]
     values = list(pairs.values())
     spread = (
         _share_spread(values, seeds) if asked.share else mean_interval([(d, 1) for d in values])
@@ -124,10 +129,6 @@ def gain(metric: str, mine: Sequence[Episode], other: Sequence[Episode]) -> Told
     )
 
 
-def _of_seed(side: Sequence[Episode], seed: int) -> list[Episode]:
-    return [one for one in side if one.cell.seed == seed]
-
-
 def _paired(
     metric: str, mine: Sequence[Episode], other: Sequence[Episode]
 ) -> tuple[dict[str, float], int]:
@@ -137,6 +138,7 @@ def _paired(
         for side in (mine, other)
     )
     both = {problem: (left[problem], right[problem]) for problem in left.keys() & right.keys()}
+    # Sorted, so that sums are added up in one order and a resumed bench prints the same last digit.
     found = {at: a - b for at, (a, b) in sorted(both.items()) if a is not None and b is not None}
     return found, len(left.keys() | right.keys()) - len(found)
 
@@ -166,6 +168,7 @@ def _p_value(mine: Sequence[Episode], other: Sequence[Episode]) -> Told:
     """McNemar's exact test over problems that most seeds solved."""
     one, two = rates(mine), rates(other)
     both = one.keys() & two.keys()
+    # A problem that half of the seeds solved counts as not solved: McNemar's test knows yes and no.
     wins = sum(one[p] > 0.5 >= two[p] for p in both)
     losses = sum(two[p] > 0.5 >= one[p] for p in both)
     if not both:
@@ -174,46 +177,32 @@ def _p_value(mine: Sequence[Episode], other: Sequence[Episode]) -> Told:
     return _told(mcnemar(wins, losses), None, None, (len(both), len(put) - len(both)), 4, 1)
 
 
-def _tokens_per_point(mine: Sequence[Episode], other: Sequence[Episode]) -> Told:
-    """Tokens spent over another run for each point of accuracy over it, over problems known on both sides."""
-    found = tokens_per_point(*([one.case for one in side] for side in (mine, other)))
-    if not found.known:
-        raise NotMeasured("nothing to compare it on")
-    if found.value is None:
-        raise NotMeasured("nothing was gained")
-    counts = found.known, found.unknown
-    return _told(found.value, found.interval, None, counts, 0, len(by_seed(mine)))
-
-
 # ── Means of columns ─────────────────────────────────────────────────────────────────────────
 
 
 def _mean(found: Sequence[Told]) -> Told:
     """The unweighted mean of several figures, each of other problems."""
+    value = fmean(each["value"] for each in found)
     bounds = [(each["value"], each["interval"]) for each in found]
     spread = None
-    value = fmean(each["value"] for each in found)
     if all(interval is not None for _, interval in bounds):
-        low, high = (_joint(bounds, at) for at in (0, 1))
+        # The parts are independent of each other: their distances to either end add up by squares,
+        # each end by itself, because intervals of shares are lopsided.
+        low, high = (
+            sqrt(fsum((own - interval[at]) ** 2 for own, interval in bounds)) / len(bounds)
+            for at in (0, 1)
+        )
         spread = value - low, value + high
+    sure = [each["half_width"] for each in found if each["half_width"] is not None]
+    half = sqrt(fsum(each * each for each in sure)) / len(sure) if len(sure) == len(found) else None
     return _told(
         value,
         spread,
-        _half(found),
+        half,
         (sum(each["known"] for each in found), sum(each["unknown"] for each in found)),
         found[0]["places"],
         min(each["seeds"] for each in found),
     )
-
-
-def _joint(bounds: Sequence[tuple[float, Any]], at: int) -> float:
-    return sqrt(fsum((value - interval[at]) ** 2 for value, interval in bounds)) / len(bounds)
-
-
-def _half(found: Sequence[Told]) -> float | None:
-    """Half the seeds' interval of the mean, from those of its parts."""
-    sure = [each["half_width"] for each in found if each["half_width"] is not None]
-    return sqrt(fsum(half * half for half in sure)) / len(sure) if len(sure) == len(found) else None
 
 
 def _told(

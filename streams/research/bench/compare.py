@@ -6,9 +6,10 @@ Source: design/evaluation.md#metrics; MC² figures 1 and 3; Meta-Reasoner figure
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict
-from itertools import accumulate, combinations
+from itertools import accumulate, combinations, permutations
 from typing import Any
 
 from streams.research.analysis.mechanisms import advised, mean_by_arm, pulls
@@ -29,18 +30,17 @@ def mcnemar_matrix(groups: Groups) -> dict[str, Any]:
     solved = {run: {p: rate > 0.5 for p, rate in rates(g).items()} for run, g in groups.items()}
     put = {run: {one.case.problem.id for one in group} for run, group in groups.items()}
     rows: dict[str, dict[str, Any]] = {}
-    for one, a in solved.items():
-        for other, b in solved.items():
-            if one != other:
-                both = a.keys() & b.keys()
-                wins, losses = (
-                    sum(a[p] and not b[p] for p in both),
-                    sum(b[p] and not a[p] for p in both),
-                )
-                p = round(mcnemar(wins, losses), 9)
-                left = len((put[one] & put[other]) - both)
-                found = {"wins": wins, "losses": losses, "p": p, "left_out": left}
-                rows.setdefault(one, {})[other] = found
+    # In both directions, although they say the same: a reader looks a run up by its row.
+    for one, other in permutations(groups, 2):
+        a, b = solved[one], solved[other]
+        both = a.keys() & b.keys()
+        wins, losses = sum(a[p] and not b[p] for p in both), sum(b[p] and not a[p] for p in both)
+        rows.setdefault(one, {})[other] = {
+            "wins": wins,
+            "losses": losses,
+            "p": round(mcnemar(wins, losses), 9),
+            "left_out": len((put[one] & put[other]) - both),
+        }
     return rows
 
 
@@ -55,25 +55,25 @@ def paired(groups: Groups) -> list[dict[str, Any]]:
     two-sided value of these two counts. A gain is nothing where no problem has it known on both sides.
     """
     tests = mcnemar_matrix(groups)
-    return [
-        {
-            "run": run,
-            "over": over,
-            **{name: _gain(name, groups[run], groups[over]) for name in GAINS},
-            "only_run": tests[run][over]["wins"],
-            "only_over": tests[run][over]["losses"],
-            "p": tests[run][over]["p"],
-            "left_out": tests[run][over]["left_out"],
-        }
-        for over, run in combinations(groups, 2)
-    ]
-
-
-def _gain(metric: str, mine: Sequence[Episode], other: Sequence[Episode]) -> Told | None:
-    try:
-        return gain(metric, mine, other)
-    except NotMeasured:
-        return None
+    found: list[dict[str, Any]] = []
+    for over, run in combinations(groups, 2):
+        gains: dict[str, Told | None] = dict.fromkeys(GAINS)
+        for name in GAINS:
+            with suppress(NotMeasured):
+                gains[name] = gain(name, groups[run], groups[over])
+        test = tests[run][over]
+        found.append(
+            {
+                "run": run,
+                "over": over,
+                **gains,
+                "only_run": test["wins"],
+                "only_over": test["losses"],
+                "p": test["p"],
+                "left_out": test["left_out"],
+            }
+        )
+    return found
 
 
 def frontier(groups: Groups, cost: str) -> list[dict[str, Any]]:
@@ -82,6 +82,8 @@ def frontier(groups: Groups, cost: str) -> list[dict[str, Any]]:
     for run, group in groups.items():
         cases = [one.case for one in group]
         paid, right = METRICS[cost].found(cases), METRICS["accuracy"].found(cases)
+        # A run whose cost is unknown beats nobody and
+        # is beaten by nobody; it stands in no frontier.
         if paid.value is not None and right.value is not None:
             covered = METRICS["coverage"].of(cases) or 0.0
             said = {cost: paid.value, "accuracy": right.value, "coverage": covered}
@@ -101,7 +103,13 @@ def progress(group: Sequence[Episode], key: Callable[[Episode], int]) -> dict[st
         parts.setdefault(key(one), []).append(one)
     if len(parts) < 2:
         return None
-    points = [_point(number, parts[number]) for number in sorted(parts)]
+    points: list[dict[str, Any]] = []
+    for number in sorted(parts):
+        cases = [one.case for one in parts[number]]
+        found = {name: METRICS[name].of(cases) for name in ("accuracy", "restarts", "calls")}
+        rounded = {name: None if v is None else round(v, 6) for name, v in found.items()}
+        counts = {"at": number, "problems": len(cases), "graded": len(known(cases))}
+        points.append({**counts, **rounded})
     return {
         "points": points,
         "accuracy": _trend(points, "accuracy"),
@@ -109,22 +117,10 @@ def progress(group: Sequence[Episode], key: Callable[[Episode], int]) -> dict[st
     }
 
 
-def _point(number: int, episodes: Iterable[Episode]) -> dict[str, Any]:
-    cases = [one.case for one in episodes]
-    return {
-        "at": number,
-        "problems": len(cases),
-        "graded": len(known(cases)),
-        **{name: _rounded(METRICS[name].of(cases)) for name in ("accuracy", "restarts", "calls")},
-    }
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 6)
-
-
 def _trend(points: Sequence[dict[str, Any]], name: str) -> dict[str, float] | None:
     """Points of accuracy a step, and how likely so steep a line is where nothing changes."""
+    # A batch that nobody graded has no accuracy, and
+    # leaves a hole: a 0 in its place would bend the line.
     sure = [(point["at"], point[name]) for point in points if point[name] is not None]
     found = slope([float(x) for x, _ in sure], [y for _, y in sure])
     return None if found is None else {k: round(v, 9) for k, v in asdict(found).items()}
@@ -177,6 +173,7 @@ def by_data(results: Results) -> dict[str, Groups]:
     found: dict[str, Groups] = {}
     for (run, data), group in results.groups.items():
         first = [one for one in group if one.cell.walk == 1]
+        # Later passes know the problems, and side runs answer with what another run found.
         if first and run not in results.beside:
             found.setdefault(data, {})[run] = first
     return found

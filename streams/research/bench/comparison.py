@@ -35,10 +35,14 @@ def named(policies: str) -> list[Named]:
     """
     found: list[Named] = []
     for each in policies.split(","):
-        label = _LABEL.fullmatch(each.strip())
-        one = Named(*label.groups()) if label else Named(_plain(each.strip()), each.strip())
+        policy = each.strip()
+        if label := _LABEL.fullmatch(policy):
+            one = Named(*label.groups())
+        else:  # a policy of one's own is called by the name in its file
+            one = Named(policy.rpartition(":")[2] if names_a_file(policy) else policy, policy)
         if not one.policy:
             raise ValueError(f"{policies!r:.200} names nothing between two commas")
+        # Two runs of one name would share a row, and one of them would be lost without a word.
         if one.run in {other.run for other in found}:
             raise ValueError(
                 f"two runs are called {one.run!r:.200}; give one a name of its own: NAME={one.policy:.200}"
@@ -49,15 +53,11 @@ def named(policies: str) -> list[Named]:
     return found
 
 
-def _plain(policy: str) -> str:
-    """A policy of one's own by the name in its file."""
-    return policy.rpartition(":")[2] if names_a_file(policy) else policy
-
-
 def settings_of(runs: Sequence[Named], said: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """The settings of each run, from ``RUN.NAME: value``. Raises ``ValueError`` for one of no run."""
     found: dict[str, dict[str, Any]] = {one.run: {} for one in runs}
     for key, value in said.items():
+        # From the right, for a run may have a dot in its name, and a setting has none.
         run, dot, name = key.rpartition(".")
         if not dot or run not in found:
             raise ValueError(
@@ -70,6 +70,7 @@ def settings_of(runs: Sequence[Named], said: Mapping[str, Any]) -> dict[str, dic
 
 def name_of(source: str) -> str:
     """What a data set is called by: its file's name, or its own, without signs that a name may not have."""
+    # The name becomes that of files and of a memory, which take fewer signs than a path does.
     stem = source.replace(":", "-") if built_in(source) else Path(source).stem
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-._")[:64]
     return plain or "problems"

@@ -21,6 +21,7 @@ from handlers.answers.normalise import canonical
 from handlers.learning import metrics
 from schemas.identity import hash01
 from streams.research.analysis.intervals import chance_interval
+from streams.research.analysis.report import share
 from streams.support.datasets.game24 import ranked
 
 POINTS = (1, 2, 5, 10, 20, 50, 100)
@@ -54,21 +55,24 @@ def read(data: Path) -> list[Samples]:
     problems = [str(puzzle["problem"]) for puzzle in ranked(data / "24.csv")]
     [file] = sorted((data / "logs").glob("*naive_cot_sample*.json"))
     entries: list[Mapping[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
-    return [_samples(entry, problems[int(entry["idx"])]) for entry in entries]
-
-
-def _samples(entry: Mapping[str, Any], problem: str) -> Samples:
-    answers = tuple(extract(text) for text in entry["ys"])
-    return Samples(problem, answers, tuple(_right(problem, answer) for answer in answers))
+    found: list[Samples] = []
+    for entry in entries:
+        problem = problems[int(entry["idx"])]
+        answers = tuple(extract(text) for text in entry["ys"])
+        right = tuple(is_right(problem, answer) for answer in answers)
+        found.append(Samples(problem, answers, right))
+    return found
 
 
 @lru_cache(maxsize=65_536)
-def _right(problem: str, answer: str | None) -> bool:
+def is_right(problem: str, answer: str | None) -> bool:
+    """Whether an answer solves its puzzle."""
+    # Kept, for a vote is taken over the same hundred answers in forty orders.
     return check_game24(problem, answer).outcome == "right"
 
 
 def votes_by_n(
-    samples: Samples, right_of: Callable[[str, str | None], bool] = _right
+    samples: Samples, right_of: Callable[[str, str | None], bool] = is_right
 ) -> list[float]:
     """How often the vote of the first n samples is right, over seeded orders; for every n from 1."""
     size = len(samples.answers)
@@ -94,6 +98,8 @@ def running_votes(keys: Sequence[str | None]) -> Iterator[str | None]:
         if key is not None:
             seen.setdefault(key, len(seen))
             support[key] = support.get(key, 0) + 1
+            # One comparison a sample: only the answer that has just come can overtake. A count of
+            # all for each prefix would take the square of a puzzle's samples.
             if best is None or (support[key], -seen[key]) > (support[best], -seen[best]):
                 best = key
         yield best
@@ -107,12 +113,13 @@ def order(problem: str, turn: int, size: int) -> list[int]:
 def curve(puzzles: Sequence[Samples], points: Sequence[int] = POINTS) -> list[Point]:
     """Both curves at these n."""
     votes = [votes_by_n(each) for each in puzzles]
-    return [_point(puzzles, [each[n - 1] for each in votes], n) for n in points]
-
-
-def _point(puzzles: Sequence[Samples], votes: Sequence[float], n: int) -> Point:
-    anys = [metrics.any_of_n(each.right, n) for each in puzzles]
-    return Point(n, mean(votes), spread(votes), mean(anys), spread(anys))
+    found: list[Point] = []
+    for n in points:
+        voted = [each[n - 1] for each in votes]
+        # Any of n has a closed form, and needs no orders: those would only add noise of their own.
+        anys = [metrics.any_of_n(each.right, n) for each in puzzles]
+        found.append(Point(n, mean(voted), spread(voted), mean(anys), spread(anys)))
+    return found
 
 
 def mean(values: Sequence[float]) -> float:
@@ -127,18 +134,10 @@ def spread(values: Sequence[float]) -> tuple[float, float]:
 
 def markdown(points: Sequence[Point]) -> str:
     """The curves as a table."""
-    rows = [
-        f"| {p.n} | {_share(p.vote)} | {_shares(p.vote_interval)} "
-        f"| {_share(p.any_of_n)} | {_shares(p.any_interval)} |"
-        for p in points
-    ]
-    head = "| n | self-consistency | 95 % | any of n | 95 % |\n|---:|---:|---:|---:|---:|"
-    return "\n".join((head, *rows))
-
-
-def _share(value: float) -> str:
-    return f"{100 * value:.1f} %"
-
-
-def _shares(values: tuple[float, float]) -> str:
-    return f"{100 * values[0]:.1f}–{100 * values[1]:.1f}"
+    lines = ["| n | self-consistency | 95 % | any of n | 95 % |", "|---:|---:|---:|---:|---:|"]
+    for p in points:
+        shown = [f"{p.n}"]
+        for value, (low, high) in ((p.vote, p.vote_interval), (p.any_of_n, p.any_interval)):
+            shown += [share(value), f"{100 * low:.1f}–{100 * high:.1f}"]
+        lines.append(f"| {' | '.join(shown)} |")
+    return "\n".join(lines)

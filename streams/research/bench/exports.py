@@ -27,6 +27,7 @@ PAIR_FIELDS = (
 
 def exports(made: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The name and the text of each file: the paper's tables in its order, ours, and all that was measured."""
+    # Numbered and not named: a table's title holds signs that no file name takes.
     for at, each in enumerate((*made["tables"], *made["ours"]), 1):
         yield f"table-{at}.csv", table_csv(each)
         yield f"table-{at}.tex", latex(shown(each))
@@ -50,7 +51,8 @@ def table_csv(each: Mapping[str, Any]) -> str:
     """A table as one line a cell."""
     lines = [
         [each["title"], each["model"], row["name"], column, cell["paper"],
-         *_figure(cell["ours"], "value"), *_apart(cell.get("difference")), cell.get("why", "")]
+         *_fields(cell["ours"], FIGURE, RESTS), *_fields(cell.get("difference"), SPAN),
+         cell.get("why", "")]
         for row in each["rows"]
         for column, cell in zip(each["columns"], row["cells"], strict=True)
     ]  # fmt: skip
@@ -60,7 +62,7 @@ def table_csv(each: Mapping[str, Any]) -> str:
 def measured_csv(made: Mapping[str, Any]) -> str:
     """Every metric of every run on every data set, one line each."""
     lines = [
-        [each["data"], each["run"], name, *_figure(found, "value")]
+        [each["data"], each["run"], name, *_fields(found, FIGURE, RESTS)]
         for each in made["measured"]
         for name, found in each["metrics"].items()
     ]
@@ -71,35 +73,30 @@ def pairs_csv(made: Mapping[str, Any]) -> str:
     """Each two runs on a data set: gains with their intervals, and McNemar's exact test in both directions."""
     lines = [
         [data, each["run"], each["over"], each["only_run"], each["only_over"], each["p"], each["left_out"],
-         *(part for name in GAINS for part in _gain(each[name]))]
+         *(part for name in GAINS for part in _fields(each[name], SPAN, ("known", "unknown")))]
         for data, found in made["comparisons"].items()
         for each in found["pairs"]
     ]  # fmt: skip
     return _written(PAIR_FIELDS, lines)
 
 
-def _gain(found: Mapping[str, Any] | None) -> list[Any]:
-    if found is None:
-        return [None] * 5
-    return [*_apart(found), found["known"], found["unknown"]]
+FIGURE = ("value", "half_width", "low", "high")
+SPAN = ("value", "low", "high")
+RESTS = ("known", "unknown", "seeds", "seeds_unknown")
 
 
-def _figure(found: Mapping[str, Any] | None, value: str) -> list[Any]:
-    """A figure in eight fields, all of them empty where it is unknown."""
+def _fields(found: Mapping[str, Any] | None, *names: Sequence[str]) -> list[Any]:
+    """A figure's fields, all of them empty where it is unknown."""
+    wanted = [name for some in names for name in some]
     if found is None:
-        return [None] * 8
+        return [None] * len(wanted)
     low, high = found["interval"] or (None, None)
-    rests = (found[name] for name in ("known", "unknown", "seeds", "seeds_unknown"))
-    return [found[value], found["half_width"], low, high, *rests]
-
-
-def _apart(found: Mapping[str, Any] | None) -> list[Any]:
-    if found is None:
-        return [None] * 3
-    return [found["value"], *(found["interval"] or (None, None))]
+    ends = {"low": low, "high": high}
+    return [ends[name] if name in ends else found[name] for name in wanted]
 
 
 def _written(head: Sequence[str], lines: Sequence[Sequence[Any]]) -> str:
+    # Without this, and with the line's end given, Windows would write two of them after each line.
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(head)

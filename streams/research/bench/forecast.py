@@ -7,8 +7,7 @@ Learning and side runs (audits, queries beside an episode, a judge) are rows of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from statistics import fmean
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from streams.research.bench import besides
@@ -16,7 +15,7 @@ from streams.research.bench.besides import SPENT
 from streams.research.bench.cells import hindrance
 from streams.research.bench.plan import Cell, Planner
 from streams.research.bench.report import told_of
-from streams.research.bench.results import Episode, Results
+from streams.research.bench.results import Results
 
 EMPTY = (None, "–")
 """How a table says that it prints nothing."""
@@ -25,6 +24,9 @@ EMPTY = (None, "–")
 def forecast(planner: Planner, results: Results, *, judge: bool = False) -> dict[str, Any]:
     """The whole forecast as plain values. ``results``: what the log holds of it; ``judge``: whether one is asked."""
     rows, beside = [*_rows(planner, results)], [*besides.rows(planner, results, judge=judge)]
+    # A sum of which one part is unknown is unknown: a lower bound would be taken for the price.
+    names = ("problems", "closed", "calls_at_most", *SPENT)
+    each = {name: [row[name] for row in (*rows, *beside) if name in row] for name in names}
     return {
         "recipe": planner.recipe.recipe,
         "about": planner.recipe.about,
@@ -33,7 +35,7 @@ def forecast(planner: Planner, results: Results, *, judge: bool = False) -> dict
         "data": [told_of(source) for source in planner.sources.values()],
         "rows": rows,
         "besides": beside,
-        "total": _total(rows, beside),
+        "total": {name: None if None in found else sum(found) for name, found in each.items()},
         "not_measured": [*_unmeasured(planner, results)],
     }
 
@@ -56,26 +58,9 @@ def _rows(planner: Planner, results: Results) -> Iterator[dict[str, Any]]:
             "problems": problems,
             "closed": len(closed),
             "calls_at_most": None if most is None else left * most,
-            **{name: _expected(name, every, left) for name in SPENT},
+            # As the run's episodes on any data set went, for on this one there may be none yet.
+            **besides.expected([one.case.closed.usage for one in every], left),
         }
-
-
-def _expected(name: str, closed: Sequence[Episode], left: int) -> float | None:
-    """What is left to spend, as the run's closed episodes went; unknown without one."""
-    spent = [getattr(one.case.closed.usage, name) for one in closed]
-    known = [float(each) for each in spent if each is not None]
-    if not left:
-        return 0.0
-    return round(left * fmean(known), 6) if known else None
-
-
-def _total(
-    rows: Sequence[Mapping[str, Any]], beside: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
-    """Sums over all rows; unknown where a row's is."""
-    names = ("problems", "closed", "calls_at_most", *SPENT)
-    each = {name: [row[name] for row in (*rows, *beside) if name in row] for name in names}
-    return {name: None if None in found else sum(found) for name, found in each.items()}
 
 
 def _unmeasured(planner: Planner, results: Results) -> Iterator[dict[str, Any]]:
@@ -94,6 +79,7 @@ def _unmeasured(planner: Planner, results: Results) -> Iterator[dict[str, Any]]:
         }
         reasons: dict[str, list[str]] = {}
         for (name, _), place in places.items():
+            # The same question that the report asks later, so that no cell comes as a surprise.
             why = hindrance(place, planner.recipe, results, planner.sources)
             if why is not None:
                 reasons.setdefault(why, []).append(name)
@@ -112,25 +98,26 @@ def lines(made: Mapping[str, Any]) -> Iterator[str]:
         note = f"; {data['note']}" if data["note"] else ""
         yield f"data {data['name']} ({data['wanted']}): {found if data['read'] else 'not read'}{note}"
     for row in made["rows"]:
-        yield f"run {row['run']} on {row['data']}, {row['walks']} walks: {_spent(row)}"
+        yield f"run {row['run']} on {row['data']}, {row['walks']} walks: {_bound(row)}"
     for row in made["besides"]:
         yield f"{besides.told(row)}{_bound(row)}"
-    yield f"in all: {_spent(made['total'])}"
+    yield f"in all: {_bound(made['total'])}"
     for each in made["not_measured"]:
         model = f" ({each['model']})" if each["model"] else ""
         rows = f" ({', '.join(each['rows'])})" if each["cells"] < each["of"] else ""
         yield f"{each['table']}{model}, {each['cells']} of {each['of']} cells{rows}: {each['why']}"
 
 
-def _spent(row: Mapping[str, Any]) -> str:
-    return f"{row['problems']:,} problems, {row['closed']:,} closed; {_bound(row)}"
-
-
 def _bound(row: Mapping[str, Any]) -> str:
+    """What is left, at most and as expected; of episodes also how many problems there are."""
+    problems = ""
+    if "problems" in row:  # learning and side runs have none of their own
+        problems = f"{row['problems']:,} problems, {row['closed']:,} closed; "
     most = row["calls_at_most"]
     bound = "calls not limited" if most is None else f"at most {most:,} calls"
-    return f"{bound}, expected {', '.join(f'{_number(row[name])} {name}' for name in SPENT)}"
-
-
-def _number(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:,.0f}" if value >= 100 else f"{value:,.2f}"
+    told: list[str] = []
+    for name in SPENT:
+        value = row[name]
+        number = f"{value:,.{0 if value >= 100 else 2}f}" if value is not None else "unknown"
+        told.append(f"{number} {name}")
+    return f"{problems}{bound}, expected {', '.join(told)}"

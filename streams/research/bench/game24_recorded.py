@@ -10,13 +10,13 @@ Source: Tree of Thoughts (Yao et al. 2023), Table 2; the logs beside its code.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from handlers.answers.extract import extract
-from handlers.answers.grade import check_game24
+from streams.research.bench.curves import is_right
 from streams.support.datasets.game24 import ranked
 
 _SAMPLES = "*naive_cot_sample*.json"
@@ -30,6 +30,11 @@ class Puzzle:
     right: tuple[bool, ...]
     labels: tuple[bool, ...]
 
+    @property
+    def disagreements(self) -> int:
+        """Of how many texts the stored label says something else than we do."""
+        return sum(ours != theirs for ours, theirs in zip(self.right, self.labels, strict=True))
+
 
 def run(data: Path) -> dict[str, Any]:
     """Fractions and counts over the texts in ``data`` (``24.csv`` and ``logs/``)."""
@@ -41,41 +46,26 @@ def run(data: Path) -> dict[str, Any]:
     every = [right for puzzle in samples for right in puzzle.right]
     return {
         "single": sum(every) / len(every),
-        "any_of_100": _any(samples),
+        "any_of_100": sum(any(puzzle.right) for puzzle in samples),
         "samples": len(every),
         "problems": len(samples),
-        "disagreements": _disagreements(samples),
+        "disagreements": sum(puzzle.disagreements for puzzle in samples),
         "tot": {
             "first": sum(puzzle.right[0] for puzzle in trees),
-            "any_of_5": _any(trees),
+            "any_of_5": sum(any(puzzle.right) for puzzle in trees),
             "texts": sum(len(puzzle.right) for puzzle in trees),
-            "disagreements": _disagreements(trees),
+            "disagreements": sum(puzzle.disagreements for puzzle in trees),
         },
     }
 
 
-def _any(puzzles: Sequence[Puzzle]) -> int:
-    return sum(any(puzzle.right) for puzzle in puzzles)
-
-
-def _disagreements(puzzles: Sequence[Puzzle]) -> int:
-    pairs = (pair for p in puzzles for pair in zip(p.right, p.labels, strict=True))
-    return sum(ours != theirs for ours, theirs in pairs)
-
-
 def _read(data: Path, pattern: str, problems: Sequence[str]) -> Iterator[Puzzle]:
     files = sorted((data / "logs").glob(pattern))
+    # Two files of one kind are two models or two settings: their texts must not be mixed.
     if len(files) != 1:
         raise ValueError(f"{len(files)} files like {pattern} in {data / 'logs'}; one is expected")
     for entry in json.loads(files[0].read_text(encoding="utf-8")):
-        yield _puzzle(entry, problems[int(entry["idx"])])
-
-
-def _puzzle(entry: Mapping[str, Any], problem: str) -> Puzzle:
-    """``idx`` counts the rows of 24.csv from 0; ``infos`` has the stored label of each text."""
-    right = tuple(_is_right(problem, text) for text in entry["ys"])
-    return Puzzle(right, tuple(bool(info["r"]) for info in entry["infos"]))
-
-
-def _is_right(problem: str, text: str) -> bool:
-    return check_game24(problem, extract(text)).outcome == "right"
+        problem = problems[int(entry["idx"])]  # counts the rows of 24.csv from 0
+        right = tuple(is_right(problem, extract(text)) for text in entry["ys"])
+        # The authors' own labels: where ours differ, one of the two has read a text wrongly.
+        yield Puzzle(right, tuple(bool(info["r"]) for info in entry["infos"]))

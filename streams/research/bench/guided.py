@@ -8,7 +8,6 @@ Source: MC² App. E, figure 6.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -28,6 +27,7 @@ GUIDED = "reasoner"
 
 def has_fits(recipe: Recipe) -> bool:
     """Whether a table of the recipe asks how well guidance fits."""
+    # Asked before anything is embedded: that takes its time, and most recipes print none of it.
     places = (
         row.joined(column)
         for table in recipe.tables
@@ -51,32 +51,26 @@ def texts_of(case: Case) -> tuple[str, ...]:
 async def add_fits(results: Results, embedder: Embedder) -> None:
     """Put to each episode how well its guidance fits, beside that of another episode of its batch."""
     for at, group in results.groups.items():
-        walks = {(one.cell.seed, one.cell.walk, batch_of(one)) for one in group}
+        batches: dict[tuple[int, int, int], list[Episode]] = {}
+        for one in group:
+            key = (one.cell.seed, one.cell.walk, batch_of(one))
+            batches.setdefault(key, []).append(one)
         done: dict[str, Episode] = {}
-        for seed, walk, batch in sorted(walks):
-            mine = [
-                one
-                for one in group
-                if (one.cell.seed, one.cell.walk, batch_of(one)) == (seed, walk, batch)
+        for (seed, _, number), batch in sorted(batches.items(), key=lambda each: each[0]):
+            said = [texts_of(one.case) for one in batch]
+            # The first batch had nothing to be guided by; without texts nobody needs to be asked.
+            if number < 2 or not any(said):
+                done |= {one.case.episode: one for one in batch}
+                continue
+            # All texts of a batch at once: questions and
+            # guidance in turn, to be taken apart as they come.
+            wanted = [
+                text
+                for one, texts in zip(batch, said, strict=True)
+                for text in (one.case.problem.problem, *texts)
             ]
-            done |= {one.case.episode: one for one in await _fitted(mine, batch, seed, embedder)}
+            vectors = iter(await embedder.embed(wanted))
+            guided = [Guided(next(vectors), tuple(next(vectors) for _ in each)) for each in said]
+            for one, found in zip(batch, fits(guided, number, seed), strict=True):
+                done[one.case.episode] = replace(one, case=replace(one.case, fits=found))
         results.groups[at] = [done[one.case.episode] for one in group]
-
-
-async def _fitted(
-    batch: Sequence[Episode], number: int, seed: int, embedder: Embedder
-) -> list[Episode]:
-    texts = [texts_of(one.case) for one in batch]
-    if number < 2 or not any(texts):
-        return [*batch]
-    wanted = [
-        text
-        for one, said in zip(batch, texts, strict=True)
-        for text in (one.case.problem.problem, *said)
-    ]
-    vectors = iter(await embedder.embed(wanted))
-    guided = [Guided(next(vectors), tuple(next(vectors) for _ in said)) for said in texts]
-    return [
-        replace(one, case=replace(one.case, fits=found))
-        for one, found in zip(batch, fits(guided, number, seed), strict=True)
-    ]

@@ -1,11 +1,16 @@
 """The cost of the worker's appends beside plain aiokafka, on one broker in one run, with latency and replay."""
 
+# Rates of a broker wander by the minute, so ours and plain aiokafka take turns on one topic, and
+# what is told first is their ratio. Both wait for each answer, as an episode does: a producer that
+# never waited would be timed at what no worker can use.
+
 from __future__ import annotations
 
 import asyncio
 import statistics
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from schemas.events.episode import Completed
@@ -33,10 +38,9 @@ async def _run(place: KafkaAddress, say: Callable[[str], None]) -> dict[str, obj
     raws: list[float] = []
     say("appending, beside plain aiokafka")
     for round_ in range(ROUNDS):
-        pair = (await _raw(mine), await _worker(mine, round_))
-        raws.append(pair[0])
-        ours.append(pair[1])
-        ratios.append(pair[1] / pair[0])
+        raws.append(await _raw(mine))
+        ours.append(await _worker(mine, round_))
+        ratios.append(ours[-1] / raws[-1])
     say("replaying")
     replay = await _replay(mine)
     say("answering")
@@ -128,18 +132,13 @@ async def _replay(place: KafkaAddress) -> float:
         for tp, records in (
             await consumer.getmany(*left, timeout_ms=500, max_records=5_000)
         ).items():
-            total += _fold(folds[tp], records)
+            total += len(records)
+            for record in records:
+                # What the plain producer wrote is no record of ours; it was read all the same.
+                with suppress(ValueError):
+                    folds[tp].take(record.offset, read(record.headers, record.value))
             if records[-1].offset + 1 >= ends[tp]:
                 left.discard(tp)
     took = time.perf_counter() - begun
     await consumer.stop()
     return total / took
-
-
-def _fold(fold: EventsFold, records: list[Any]) -> int:
-    for record in records:
-        try:
-            fold.take(record.offset, read(record.headers, record.value))
-        except ValueError:
-            continue
-    return len(records)

@@ -5,6 +5,10 @@ produced, worked and read by the ordinary commands, on a log that can be looked 
 second call goes on where the first one ended. What MC² learned from twenty other sums is its experience.
 """
 
+# `run` makes the logs by the product's own commands and leaves them there; `figures` and `markdown`
+# tell of what was closed. So a bench that ran out of time, or was killed, is called again and goes
+# on: problems that are announced already are skipped, and so are those that have an answer.
+
 from __future__ import annotations
 
 import json
@@ -18,7 +22,7 @@ from schemas.usage import total
 from streams.research.analysis.cases import Case
 from streams.research.analysis.figures import outcomes
 from streams.research.analysis.report import number, share, table
-from streams.research.bench.search_table import Command
+from streams.research.bench.search_table import Command, must
 from streams.research.bench.sums import mixed, sums
 from streams.support.datasets.source import open_source
 
@@ -82,6 +86,7 @@ def run(
     folder.mkdir(parents=True, exist_ok=True)
     write(folder / "problems.jsonl", problems(data))
     write(folder / "before.jsonl", sums(BEFORE, SEED + 1, TRAINING))
+    # Each policy on a log of its own, so that none finds the memory of another.
     for walk in walks:
         for source in ("before", "problems") if walk.experienced else ("problems",):
             left = end - time.monotonic()
@@ -100,7 +105,7 @@ def produce(command: Command, walk: Walk, folder: Path, source: str) -> None:
     chosen = [part for each in walk.settings for part in ("--set", each)]
     arguments = ["produce", f"{folder}/{source}.jsonl", "--domain", DOMAIN, "--policy", walk.policy]
     limits = ["--call-limit", str(CALLS), "--seed", str(SEED), "--log", log_of(folder, walk)]
-    _must(command, [*arguments, *chosen, *limits, "--json"], (0,))
+    must(command, [*arguments, *chosen, *limits, "--json"])
 
 
 def work(command: Command, backbone: str, log: str, seconds: float) -> None:
@@ -108,12 +113,8 @@ def work(command: Command, backbone: str, log: str, seconds: float) -> None:
     arguments = ["worker", "--backbone", backbone, "--until-idle", "--settle", "--no-tables"]
     # Four sequences are decoded at once: more episodes in flight would only wait.
     flight = ["--max-concurrency", "8", "--total-time", f"{seconds:.0f}", "--log", log]
-    _must(command, [*arguments, *flight], (0, 4))
-
-
-def _must(command: Command, arguments: Sequence[str], fine: Iterable[int]) -> None:
-    if (code := command(arguments)) not in fine:
-        raise RuntimeError(f"{' '.join(arguments)}: exit {code}")
+    # 4: it stopped at the time that it was given. What is open goes on in the next call.
+    must(command, [*arguments, *flight], fine=(0, 4))
 
 
 def write(path: Path, records: Iterable[dict[str, str]]) -> None:
@@ -129,6 +130,8 @@ def figures(cases: Sequence[Case], learning_calls: int) -> dict[str, Any] | None
 
     Accuracy is over the answers that could be graded; no answer counts as not right.
     """
+    # What only makes experience is in no row: the others
+    # had no such problems, and these may be easier.
     counted = [case for case in cases if not case.problem.id.startswith(TRAINING)]
     if not counted:
         return None
@@ -150,23 +153,25 @@ _SHOWN = ("problems", "right", "unknown", "undecided", "not_graded", "omission",
 
 def markdown(rows: Iterable[tuple[str, dict[str, Any] | None]]) -> str:
     """The table; a walk that was not made says so."""
-    return "\n".join(table(HEAD, [_row(name, found) for name, found in rows]))
-
-
-def _row(name: str, found: dict[str, Any] | None) -> list[str]:
-    if found is None:
-        return [name, "not run", *[""] * (len(HEAD) - 2)]
-    low, high = found["accuracy_interval"] or (None, None)
-    return [
-        name,
-        str(found["problems"]),
-        str(found["right"]),
-        str(found["undecided"]),
-        share(found["accuracy"]),
-        f"{share(low)}–{share(high)}",
-        share(found["coverage"]),
-        str(found["calls"]),
-        str(found["learning_calls"]),
-        number(found["tokens"], 0),
-        number(found["seconds"], 0),
-    ]
+    made: list[list[str]] = []
+    for name, found in rows:
+        if found is None:
+            made.append([name, "not run", *[""] * (len(HEAD) - 2)])
+            continue
+        low, high = found["accuracy_interval"] or (None, None)
+        made.append(
+            [
+                name,
+                str(found["problems"]),
+                str(found["right"]),
+                str(found["undecided"]),
+                share(found["accuracy"]),
+                f"{share(low)}–{share(high)}",
+                share(found["coverage"]),
+                str(found["calls"]),
+                str(found["learning_calls"]),
+                number(found["tokens"], 0),
+                number(found["seconds"], 0),
+            ]
+        )
+    return "\n".join(table(HEAD, made))

@@ -21,12 +21,16 @@ def matched_limits(
     log: SqliteLog, matched: Matched, cell: Cell, cells: Sequence[Cell]
 ) -> dict[str, Limits]:
     """The limit of each problem: what the other run's episode on it, of the same seed, came to."""
+    # The same seed and pass, for both runs were given the same problems there; others may be
+    # perturbed or ordered in another way.
     series = {
         other.series
         for other in cells
         if (other.run, other.data, other.seed, other.walk)
         == (matched.run, cell.data, cell.seed, cell.walk)
     }
+    # A problem that the other run has not closed, or spent nothing
+    # on, gets no limit of its own: the recipe's holds for it.
     return {
         case.problem.id: Limits(**{matched.of: spent})
         for case in read(log).cases()

@@ -52,13 +52,10 @@ def _ended(outcome: str) -> Callable[[Case], float | None]:
     return lambda case: None if case.outcome == "unknown" else case.outcome == outcome
 
 
-def _by(reason: str) -> Callable[[Case], float | None]:
-    return lambda case: case.closed.ended_by == reason
-
-
 def _right(cases: Cases) -> Found:
     sure = known(cases)
     worth = tuple(Unit(case.problem.id, float(case.outcome == "right")) for case in sure)
+    # A sum and no mean, so its units are what each problem brings to it.
     return Found(
         fsum(unit.value or 0 for unit in worth), len(sure), len(cases) - len(sure), worth=worth
     )
@@ -70,6 +67,7 @@ METRICS: Mapping[str, Metric] = {
     "accuracy": ACCURACY,
     "at_least": share_of("right, what nobody could grade counted wrong, %", each(lambda case: case.outcome == "right")),
     "coverage": COVERAGE,
+    # Papers of question answering print the same accuracy as a share of 1.
     "exact_match": Metric("right answers, share", over(right), 3, share=True),
     "f1": mean_of("token F1", each(lambda case: case.f1), 3),
     "f1_percent": Metric("token F1, %", over(each(lambda case: case.f1)), scale=100),
@@ -96,7 +94,7 @@ METRICS: Mapping[str, Metric] = {
        for side, (name, whose) in enumerate(FITS)},
     **{f"guide_fit{name}_batch_{b}": mean_of(f"cosine of question and {whose} guidance, batch {b}", of.fit(side, b), 3)
        for side, (name, whose) in enumerate(FITS) for b in of.FITTED},
-    "fallback": share_of("ended by the fallback, %", each(_by("fallback")), 1),
+    "fallback": share_of("ended by the fallback, %", each(lambda case: case.closed.ended_by == "fallback"), 1),
     "cut_off": share_of("replies cut off by their length, %", of.cut_off, 1),
     "unread": share_of("replies that a default stands in for, %", of.unread, 1),
     "unguided": share_of("guidance that a fallback stands in for, %", of.unguided, 1),

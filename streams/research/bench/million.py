@@ -15,8 +15,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import cycle, islice
 from math import log
@@ -87,6 +86,8 @@ class Row:
         if len(sizes) < 2:
             return None
         first, last = sizes[-2 if self.reads == "all" else 0], sizes[-1]
+        # A start of half a second hides how a short command grows. What reads little is nearly all
+        # start, and without that nothing would be left but noise.
         base = of(self.start) if self.reads == "all" else 0.0
         before, after = (max(of(self.costs[size]) - base, least) for size in (first, last))
         return log(after / before) / log(last / first)
@@ -147,8 +148,10 @@ def command(arguments: Sequence[str], ends: int) -> Cost:
     with tempfile.TemporaryFile() as said, tempfile.NamedTemporaryFile() as told:
         began = time.perf_counter()
         process = _started(arguments, said.fileno(), told.name)
+        # `wait4` and not `Popen.wait`: it tells what this child used, and not what all of them did.
         _, status, used = os.wait4(process.pid, 0)
         wall = time.perf_counter() - began
+        # Told to the object too, which would else wait in vain for a child that has ended.
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode != ends:
             said.seek(0)
@@ -172,40 +175,39 @@ def _peak_mb(status: Path) -> float:
 
 def dashboard(url: str) -> Iterator[tuple[str, Reads, Cost]]:
     """Its first page; when it has read the whole log; and a page after that."""
-    with tempfile.TemporaryFile() as said, _serving(url, said.fileno()) as process:
-        began = time.perf_counter()
-        address = _address(process, said.fileno())
-
-        def spent() -> Cost:
-            return _so_far(process.pid, began)
-
-        _page(address)
-        yield "dashboard, first page", "little", spent()
-        while not _is_ready(address):
-            # Each question costs what is measured, too: the longer it takes, the more seldom it is asked.
-            time.sleep(max(0.05, (time.perf_counter() - began) / 50))
-        before = spent()
-        yield "dashboard, all read", "all", before
-        _page(address)
-        after = spent()
-        one = Cost(after.cpu_s - before.cpu_s, after.wall_s - before.wall_s, after.peak_mb)
-        yield "dashboard, a page then", "little", one
-
-
-@contextmanager
-def _serving(url: str, to: int) -> Generator[subprocess.Popen[bytes]]:
-    line = ("dashboard", "--listen", "127.0.0.1:0", "--log", url)
-    process = _started(line, to)
-    try:
-        yield process
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait()
+    with tempfile.TemporaryFile() as said:
+        line = ("dashboard", "--listen", "127.0.0.1:0", "--log", url)
+        process = _started(line, said.fileno())
+        try:
+            began = time.perf_counter()
+            address = _address(process, said.fileno())
+            _page(address)
+            yield "dashboard, first page", "little", _so_far(process.pid, began)
+            # It answers while it still reads; only then does it say that it is ready.
+            ready = False
+            while not ready:
+                try:
+                    _page(f"{address}readyz")
+                    ready = True
+                except URLError:
+                    # Each question costs what is measured, too: the longer it takes, the more seldom
+                    # it is asked.
+                    time.sleep(max(0.05, (time.perf_counter() - began) / 50))
+            before = _so_far(process.pid, began)
+            yield "dashboard, all read", "all", before
+            _page(address)
+            after = _so_far(process.pid, began)
+            one = Cost(after.cpu_s - before.cpu_s, after.wall_s - before.wall_s, after.peak_mb)
+            yield "dashboard, a page then", "little", one
+        finally:  # also where a page fails: nobody else would end it
+            process.send_signal(signal.SIGTERM)
+            process.wait()
 
 
 def _address(process: subprocess.Popen[bytes], said: int) -> str:
     """Where it listens, once it says so. Raises ``Failed`` if it never does."""
     end = time.monotonic() + ANSWERS_S
+    # By `pread`, which moves nothing: the process writes to the same open file.
     while time.monotonic() < end and process.poll() is None:
         text = os.pread(said, 10_000, 0).decode(errors="replace")
         if READY in text:
@@ -217,14 +219,6 @@ def _address(process: subprocess.Popen[bytes], said: int) -> str:
 def _page(address: str) -> None:
     with urlopen(address, timeout=ANSWERS_S) as page:
         page.read()
-
-
-def _is_ready(address: str) -> bool:
-    try:
-        _page(f"{address}readyz")
-    except URLError:
-        return False
-    return True
 
 
 def _so_far(pid: int, began: float) -> Cost:
@@ -246,6 +240,8 @@ def run(
     records: dict[int, int] = {}
     for size in (LEAST, *sorted(set(sizes))):
         found[size] = {}
+        # A folder for each size: a million problems take
+        # gigabytes, and only one log is there at a time.
         with tempfile.TemporaryDirectory(prefix="metalogue-") as made:
             folder = Path(made)
             for name, reads, cost in measured(folder, size):
@@ -293,14 +289,13 @@ def figures(rows: Sequence[Row], records: Mapping[int, int]) -> dict[str, Any]:
 def markdown(rows: Sequence[Row], records: Mapping[int, int]) -> str:
     """The table as Markdown: CPU seconds and the peak of memory by size, and the exponents."""
     sizes = [f"{size:,} problems, {count:,} records" for size, count in records.items()]
-    return "\n".join(table([*HEAD[:2], *sizes, *HEAD[2:]], [_line(row, records) for row in rows]))
-
-
-def _line(row: Row, sizes: Mapping[int, int]) -> list[str]:
-    costs = [row.costs[size] for size in sizes]
-    told = [f"{number(cost.cpu_s, 2)} s, {number(cost.peak_mb, 0)} MB" for cost in costs]
-    growths = [number(each, 2) for each in (row.time_growth, row.memory_growth)]
-    return [row.name, row.reads, *told, *growths]
+    lines: list[list[str]] = []
+    for row in rows:
+        costs = [row.costs[size] for size in records]
+        told = [f"{number(cost.cpu_s, 2)} s, {number(cost.peak_mb, 0)} MB" for cost in costs]
+        growths = [number(each, 2) for each in (row.time_growth, row.memory_growth)]
+        lines.append([row.name, row.reads, *told, *growths])
+    return "\n".join(table([*HEAD[:2], *sizes, *HEAD[2:]], lines))
 
 
 def plot(rows: Sequence[Row]) -> Plot:

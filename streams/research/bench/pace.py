@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
 
 from schemas.questions import Sampling
 from streams.core.backbone import Backbone, ModelReply, ModelRequest, SetupBroken
+from streams.research.analysis.found import total_of
 from streams.research.analysis.report import number, share, table
 from streams.support.child import python
 
@@ -42,6 +43,7 @@ class Round:
     @property
     def pace(self) -> float | None:
         """Completion tokens a second; unknown where a call failed."""
+        # A call that failed ended early, and would make the others look fast.
         if self.completion_tokens is None or self.failed or not self.seconds:
             return None
         return self.completion_tokens / self.seconds
@@ -93,10 +95,19 @@ async def measure(
     except SetupBroken as error:
         return Measured(name, why=error.detail)
     try:
+        # One reply that nobody times: a model is loaded when it is first asked.
         await backbone.complete(requests("slowly", 1)[0])
         idle = await _round(backbone, requests("upwards", tokens))
+        # Replies of a single token, for what is timed here is how long the prompt takes to be read.
         alike = await _round(backbone, requests("evenly", 1))
-        anew = await _round(backbone, [_anew(each) for each in requests("oddly", 1)])
+        # The same prompts with another beginning, as
+        # long: none of what was read before can be kept.
+        changed: list[ModelRequest] = []
+        for each in requests("oddly", 1):
+            (role, rules), user = each.messages
+            messages = ((role, f"Rule {each.seed}: {rules}"), user)
+            changed.append(each._replace(messages=messages))
+        anew = await _round(backbone, changed)
         beside = None
         if busy_loops:
             with busy(busy_loops):
@@ -106,12 +117,6 @@ async def measure(
         return Measured(name, why=error.detail)
     finally:
         await backbone.close()
-
-
-def _anew(request: ModelRequest) -> ModelRequest:
-    """The same prompt with another beginning, as long."""
-    (role, rules), user = request.messages
-    return request._replace(messages=((role, f"Rule {request.seed}: {rules}"), user))
 
 
 async def _round(backbone: Backbone, asked: Sequence[ModelRequest]) -> Round:
@@ -125,12 +130,7 @@ def round_of(replies: Sequence[ModelReply], seconds: float) -> Round:
     prompts = [reply.prompt_tokens for reply in replies]
     completions = [reply.completion_tokens for reply in replies]
     failed = sum(reply.finish not in ("stop", "length") for reply in replies)
-    return Round(seconds, _sum(prompts), _sum(completions), failed)
-
-
-def _sum(counts: Sequence[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
+    return Round(seconds, total_of(prompts), total_of(completions), failed)
 
 
 @contextmanager
@@ -156,36 +156,33 @@ def ratio(measured: Measured, first: Measured) -> float | None:
 
 def markdown(rows: Sequence[Measured]) -> str:
     """The table; what was not measured says why below it."""
-    lines = table(HEAD, [_row(each, rows[0]) for each in rows])
-    return "\n".join([*lines, *_whys(rows)])
-
-
-def _whys(rows: Sequence[Measured]) -> Iterator[str]:
+    cells: list[list[str]] = []
+    below: list[str] = []
     for each in rows:
+        took = each.round
         if each.why is not None:
-            yield f"\n{each.name}: not measured: {each.why}"
-        elif each.round is not None and each.round.failed:
-            yield f"\n{each.name}: {each.round.failed} of its calls failed"
-
-
-def _row(measured: Measured, first: Measured) -> list[str]:
-    took = measured.round
-    if took is None:
-        return [measured.name, *["–"] * (len(HEAD) - 1)]
-    beside = measured.beside and measured.beside.pace
-    both = (measured.anew_s, measured.alike_s)
-    return [
-        measured.name,
-        number(_each(took.prompt_tokens), 0),
-        number(_each(took.completion_tokens), 0),
-        number(took.seconds, 1),
-        number(took.pace, 1),
-        number(ratio(measured, first), 2),
-        " / ".join(f"{number(seconds, 1)} s" for seconds in both),
-        number(beside or None, 1),
-        share(measured.kept),
-    ]
-
-
-def _each(tokens: int | None) -> float | None:
-    return None if tokens is None else tokens / SEQUENCES
+            below.append(f"\n{each.name}: not measured: {each.why}")
+        elif took is not None and took.failed:
+            below.append(f"\n{each.name}: {took.failed} of its calls failed")
+        if took is None:
+            cells.append([each.name, *["–"] * (len(HEAD) - 1)])
+            continue
+        # Of one sequence: how many replied at once is the same for all.
+        prompt, reply = (
+            None if tokens is None else tokens / SEQUENCES
+            for tokens in (took.prompt_tokens, took.completion_tokens)
+        )
+        cells.append(
+            [
+                each.name,
+                number(prompt, 0),
+                number(reply, 0),
+                number(took.seconds, 1),
+                number(took.pace, 1),
+                number(ratio(each, rows[0]), 2),
+                " / ".join(f"{number(s, 1)} s" for s in (each.anew_s, each.alike_s)),
+                number((each.beside and each.beside.pace) or None, 1),
+                share(each.kept),
+            ]
+        )
+    return "\n".join([*table(HEAD, cells), *below])

@@ -1,5 +1,9 @@
 """A recipe's report as Markdown, and as one HTML page that needs nothing else."""
 
+# A report (`bench.report.report`) is plain values; Markdown and HTML say the same of it, in the
+# same order: what must be read before any figure, then the tables, then how it was made. No figure
+# is computed here, and none is left out for being unknown.
+
 from __future__ import annotations
 
 import re
@@ -54,6 +58,7 @@ def tables(made: Mapping[str, Any]) -> Iterator[Shown]:
     """Every table in its order: the paper's, what was measured, and runs beside each other where no paper is."""
     yield from paper_tables(made)
     yield measured_table(made)
+    # A paper's own tables say what is to be compared; without one every pair is.
     beside = None if made["paper"] else pairs_table(made)
     if beside is not None:
         yield beside
@@ -70,6 +75,7 @@ def warnings(made: Mapping[str, Any]) -> Iterator[str]:
     """What must be read before any figure."""
     if simulated(made):
         yield SIMULATED
+    # A reduced run looks like a result, and is none: it says so above everything else.
     if made["provenance"]["changed"]:
         less = ", ".join(f"{name} {value}" for name, value in made["provenance"]["changed"].items())
         what = ": this is no reproduction of the paper's figure" if made["paper"] else ""
@@ -89,20 +95,19 @@ def provenance(made: Mapping[str, Any]) -> list[str]:
         f"embedder {said['embedder']}; profile {made['profile']}; seeds {', '.join(map(str, said['seeds']))}",
         f"metalogue {said['version']}, commit {said['commit']}",
     ]
-    lines += [_data_line(each) for each in said["data"]]
+    for data in said["data"]:
+        # What stood in is named beside what was wanted: its figures are not the paper's data set's.
+        stands = f", where {data['read']} stands in" if data["stands_in"] else ""
+        found = "not read"
+        if data["read"] is not None:
+            found = f"{data['problems']} problems, sha256 {data['sha256'][:16]}"
+        note = f"; {data['note']}" if data["note"] else ""
+        lines.append(f"data {data['name']} ({data['wanted']}{stands}): {found}{note}")
     return lines + [_run_line(name, run) for name, run in made["runs"].items()]
 
 
-def _data_line(data: Mapping[str, Any]) -> str:
-    note = f"; {data['note']}" if data["note"] else ""
-    if data["read"] is None:
-        return f"data {data['name']} ({data['wanted']}): not read{note}"
-    stands = f", where {data['read']} stands in" if data["stands_in"] else ""
-    digest = data["sha256"][:16]
-    return f"data {data['name']} ({data['wanted']}{stands}): {data['problems']} problems, sha256 {digest}{note}"
-
-
 def _run_line(name: str, run: Mapping[str, Any]) -> str:
+    """Everything that makes this run what it is; what is as it always is stays unsaid."""
     parts = [run["policy"], *(f"{k}={v}" for k, v in run["settings"].items())]
     parts += [f"{which} ≤ {limit}" for which, limit in run["limits"].items()]
     parts += [f"limit: {run['matched']}"] if "matched" in run else []
@@ -122,58 +127,68 @@ def _run_line(name: str, run: Mapping[str, Any]) -> str:
 def sections(made: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
     """Comparisons by data set, then each run's calibration, experience and arms."""
     for data, each in made["comparisons"].items():
-        lines = list(_compared(each, tests=bool(made["paper"])))
+        lines = [_unbeaten(each, cost) for cost in ("calls", "tokens")]
+        # Without a paper the pairs have a table of their own, with the same p-values in it.
+        for one, others in each["mcnemar"].items() if made["paper"] else ():
+            told: list[str] = []
+            for name, test in others.items():
+                left = f" ({test['left_out']} not graded in both)" if test["left_out"] else ""
+                told.append(f"{name} {test['wins']}:{test['losses']} p {test['p']:.3g}{left}")
+            lines.append(f"McNemar, {one} against {'; '.join(told)}")
         yield f"{data}: policies beside each other", lines
     for each in made["measured"]:
         if lines := list(_details(each)):
             yield f"{each['data']}, {each['run']}", lines
 
 
-def _compared(each: Mapping[str, Any], *, tests: bool) -> Iterator[str]:
-    """Who is not beaten at its cost; with ``tests`` also who solves what another does not."""
-    for cost in ("calls", "tokens"):
-        best = [p for p in each[f"by_{cost}"] if p["best"]]
-        told = ", ".join(f"{p['run']} ({_right(p)} at {p[cost]:,.1f}{_paid(p)})" for p in best)
-        away = sorted({p["run"] for p in each["by_calls"]} - {p["run"] for p in each[f"by_{cost}"]})
-        left = f"; {cost} unknown of {', '.join(away)}" if away else ""
-        yield f"not beaten by {cost}: {told or 'unknown'}{left}"
-    for one, others in each["mcnemar"].items() if tests else ():
-        told = "; ".join(f"{name} {_odds(other)}" for name, other in others.items())
-        yield f"McNemar, {one} against {told}"
-
-
-def _right(point: Mapping[str, Any]) -> str:
-    graded = "" if point["coverage"] == 100 else f" of the {point['coverage']:.1f} % graded"
-    return f"{point['accuracy']:.1f} %{graded}"
-
-
-def _paid(point: Mapping[str, Any]) -> str:
-    """Of how many problems the cost is known, where not of all."""
-    unknown, problems = point["unknown"], point["problems"]
-    return f", {problems - unknown} of {problems}" if unknown else ""
-
-
-def _odds(pair: Mapping[str, Any]) -> str:
-    left = f" ({pair['left_out']} not graded in both)" if pair["left_out"] else ""
-    return f"{pair['wins']}:{pair['losses']} p {pair['p']:.3g}{left}"
+def _unbeaten(each: Mapping[str, Any], cost: str) -> str:
+    """Who is not beaten at its cost, and of whom that is unknown."""
+    told: list[str] = []
+    for point in each[f"by_{cost}"]:
+        if not point["best"]:
+            continue
+        share_of = "" if point["coverage"] == 100 else f" of the {point['coverage']:.1f} % graded"
+        unknown, problems = point["unknown"], point["problems"]
+        paid = f", {problems - unknown} of {problems}" if unknown else ""
+        right = f"{point['accuracy']:.1f} %{share_of}"
+        told.append(f"{point['run']} ({right} at {point[cost]:,.1f}{paid})")
+    # Calls are always counted, tokens are not: a run
+    # that lacks them is named, and not taken for beaten.
+    away = sorted({p["run"] for p in each["by_calls"]} - {p["run"] for p in each[f"by_{cost}"]})
+    left = f"; {cost} unknown of {', '.join(away)}" if away else ""
+    return f"not beaten by {cost}: {', '.join(told) or 'unknown'}{left}"
 
 
 def _details(each: Mapping[str, Any]) -> Iterator[str]:
     for name in ("batches", "passes"):
-        if each[name] is not None:
-            yield f"by {name}: {_told(each[name])}"
+        if (steps := each[name]) is not None:
+            points = " ".join(
+                f"{p['at']}:{number(p['accuracy'], 1)}"
+                + (f" (of {p['graded']}/{p['problems']})" if p["graded"] < p["problems"] else "")
+                for p in steps["points"]
+            )
+            trends = f"{_trend('accuracy', steps)}{_trend('restarts', steps)}"
+            yield f"by {name}: {points}; {trends}"
     if each["arms"] is not None:
         arms = (f"{a} ×{v['pulls']} mean {v['mean']:.3f}" for a, v in each["arms"]["arms"].items())
         total, lost = each["arms"]["cumulative_reward"][-1], each["arms"]["regret"][-1]
-        yield f"arms: {', '.join(arms)}; reward {total:.2f}, regret {lost:.2f}{_unrated(each['arms']['unknown'])}"
+        unknown = each["arms"]["unknown"]
+        unrated = f" ({unknown} pulls brought no reward that could be read)" if unknown else ""
+        yield f"arms: {', '.join(arms)}; reward {total:.2f}, regret {lost:.2f}{unrated}"
     for source, said in each["confidence"].items():
         covered = ", ".join(f"{share(v)} at {k}" for k, v in said["selective_accuracy"].items())
         left = f", {said['left_out']} not graded" if said["left_out"] else ""
         over = f"{said['answers']} answers{left}"
         yield f"confidence ({of_source(source)}, {over}): ECE {said['ece']:.3f}, accuracy by coverage {covered}"
-    lost = [_lost(each["metrics"][name], what) for name, what in LOST.items()]
-    if any(lost):
-        yield f"lost: {'; '.join(filter(None, lost))}"
+    gone: list[str] = []
+    for name, what in LOST.items():
+        found = each["metrics"][name]
+        # Only what went wrong: a list of zeros in every run would be read by nobody.
+        if found is not None and (found["value"] or found["unknown"]):
+            unknown = f" ({found['unknown']:,} unknown)" if found["unknown"] else ""
+            gone.append(f"{what} {found['value']:.1f} % of {found['known']:,}{unknown}")
+    if gone:
+        yield f"lost: {'; '.join(gone)}"
     if "judge" in each:
         yield judge_line(each["judge"])
     if each["probes"]["episodes"]:
@@ -182,29 +197,6 @@ def _details(each: Mapping[str, Any]) -> Iterator[str]:
 
 LOST = {"cut_off": "replies cut off by their length", "unread": "replies that a default stands in for",
         "unguided": "guidance that a fallback stands in for"}  # fmt: skip
-
-
-def _lost(found: Mapping[str, Any] | None, what: str) -> str:
-    """A share of what went wrong; nothing where none did."""
-    if found is None or not (found["value"] or found["unknown"]):
-        return ""
-    return f"{what} {found['value']:.1f} % of {found['known']:,}" + (
-        f" ({found['unknown']:,} unknown)" if found["unknown"] else ""
-    )
-
-
-def _unrated(count: int) -> str:
-    return f" ({count} pulls brought no reward that could be read)" if count else ""
-
-
-def _told(progress: Mapping[str, Any]) -> str:
-    points = " ".join(f"{p['at']}:{number(p['accuracy'], 1)}{_of(p)}" for p in progress["points"])
-    return f"{points}; {_trend('accuracy', progress)}{_trend('restarts', progress)}"
-
-
-def _of(point: Mapping[str, Any]) -> str:
-    graded, problems = point["graded"], point["problems"]
-    return f" (of {graded}/{problems})" if graded < problems else ""
 
 
 def _trend(name: str, progress: Mapping[str, Any]) -> str:
@@ -232,10 +224,18 @@ def figures(made: Mapping[str, Any]) -> Iterator[Plot]:
                 yield Plot(title, points, f"{cost} a problem", "right %", joined=False)
         for name in ("batches", "passes"):
             for what, told in (("accuracy", "right %"), ("restarts", "RESTART %")):
-                title = f"{data}: {told} by {name}"
-                yield Plot(title, _steps(mine, name, what), name, told)
+                steps = {
+                    one["run"]: [
+                        [p["at"], p[what]] for p in one[name]["points"] if p[what] is not None
+                    ]
+                    for one in mine
+                    if one[name] is not None
+                }
+                lines = {run: points for run, points in steps.items() if points}
+                yield Plot(f"{data}: {told} by {name}", lines, name, told)
         rounds, reward = "round with advice", "cumulative reward"
-        yield Plot(f"{data}: {reward} by {rounds}", _rounds(mine), rounds, reward, dots=False)
+        rewards = {one["run"]: _numbered(one["rewards"]) for one in mine if one["rewards"]}
+        yield Plot(f"{data}: {reward} by {rounds}", rewards, rounds, reward, dots=False)
         regrets = {one["run"]: _numbered(one["arms"]["regret"]) for one in mine if one["arms"]}
         yield Plot(f"{data}: regret by choice", regrets, "choice", "regret", dots=False)
         risks = {
@@ -244,19 +244,6 @@ def figures(made: Mapping[str, Any]) -> Iterator[Plot]:
             for source, said in one["confidence"].items()
         }
         yield curves(f"{data}: risk by coverage", risks, x="coverage", y="share wrong")
-
-
-def _steps(mine: Sequence[Mapping[str, Any]], name: str, what: str) -> dict[str, list[list[float]]]:
-    found = {
-        one["run"]: [[p["at"], p[what]] for p in one[name]["points"] if p[what] is not None]
-        for one in mine
-        if one[name] is not None
-    }
-    return {run: points for run, points in found.items() if points}
-
-
-def _rounds(mine: Sequence[Mapping[str, Any]]) -> dict[str, list[list[float]]]:
-    return {one["run"]: _numbered(one["rewards"]) for one in mine if one["rewards"]}
 
 
 def _numbered(values: Sequence[float]) -> list[list[float]]:

@@ -81,6 +81,11 @@ class Source:
     """Problems that another run learns from."""
 
     @property
+    def is_read(self) -> bool:
+        """Whether it is here itself: nothing is drawn from what stands in, and nothing taken out of it."""
+        return self.read is not None and not self.stands_in
+
+    @property
     def stands_in(self) -> bool:
         """Whether another data set is read in its place."""
         return self.read == STAND_IN and not self.wanted.startswith("game24")
@@ -93,15 +98,21 @@ class Source:
     def every(self) -> Iterator[SourceLine]:
         """Its problems, however many of them are wanted."""
         assert self.read is not None
-        for line in _lines(self.read, self.file, self.only):
-            if self._holds(line):
+        chosen: set[str] | None = None
+        if self.only:
+            chosen = {
+                record["id"]
+                for record in open_source(self.read, path=self.file)
+                if has_traits(record.get("traits", {}), self.only)
+            }
+        for line in lines_of(self.read, self.file):
+            if chosen is not None and orjson.loads(line.raw)["id"] not in chosen:
+                continue
+            # By its text and not by its id: sets number their problems anew, and the same problem
+            # in two of them would be learned from in the one and measured in the other.
+            text = problem_of(line) if self.keep is not None or self.without else ""
+            if text not in self.without and (self.keep is None or text in self.keep):
                 yield line
-
-    def _holds(self, line: SourceLine) -> bool:
-        if self.keep is None and not self.without:
-            return True
-        text = problem_of(line)
-        return text not in self.without and (self.keep is None or text in self.keep)
 
     def traits(self) -> dict[str, dict[str, str]]:
         """What reports may sort its problems by, by problem id."""
@@ -109,6 +120,11 @@ class Source:
             return {}
         records = open_source(self.read, path=self.file)
         return {record["id"]: record.get("traits", {}) for record in records}
+
+
+def has_traits(traits: Mapping[str, str], only: Mapping[str, str]) -> bool:
+    """Whether a problem has all of these traits, each of them in one of the ways that are named."""
+    return all(traits.get(name) in value.split(",") for name, value in only.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,21 +152,22 @@ def sources(recipe: Recipe, options: Options) -> dict[str, Source]:
     """
     found = {name: _source(name, data, options) for name, data in recipe.data.items()}
     for name, data in recipe.data.items():
-        if data.sample is not None and _is_read(found[name]):
+        # A set that stands in for another is no sample of it.
+        if data.sample is not None and found[name].is_read:
             found[name] = _drawn(found[name], data.sample, found)
+    # Samples are drawn first, because what is learned from must be known before it is taken out of
+    # the others; and in the recipe's order, so that every run of it takes the same problems away.
     taken: frozenset[str] = frozenset()
     for name in recipe.learned_from:
-        if _is_read(found[name]):
+        if found[name].is_read:
             found[name] = _apart(found[name], taken)
             taken |= {problem_of(line) for line in found[name].every()}
     for name in found.keys() - {*recipe.learned_from}:
-        if _is_read(found[name]):
+        if found[name].is_read:
             found[name] = _apart(found[name], taken)
+    # Last, when it is settled which problems each set
+    # has: the digest is that of what is really read.
     return {name: _counted(source, options) for name, source in found.items()}
-
-
-def _is_read(source: Source) -> bool:
-    return source.read is not None and not source.stands_in
 
 
 def problem_of(line: SourceLine) -> str:
@@ -163,7 +180,7 @@ def problem_of(line: SourceLine) -> str:
 
 def _drawn(source: Source, sample: Sample, found: Mapping[str, Source]) -> Source:
     """The problems of a sample, none of which stands in the other sets."""
-    outside = {problem_of(line) for name in sample.outside if _is_read(found[name])
+    outside = {problem_of(line) for name in sample.outside if found[name].is_read
                for line in found[name].every()}  # fmt: skip
     every = [problem_of(line) for line in source.every()]
     kept = frozenset(training_sample(every, outside, sample.count, sample.seed))
@@ -189,19 +206,17 @@ def _counted(source: Source, options: Options) -> Source:
     found = list(islice(source.every(), options.problems))
     if not found:
         why = "nothing of it is left" if source.without else "no item of it has these traits"
-        said = f"{why}{_traits(source.only)}. {source.note}".strip()
+        named = ", ".join(f"{name}: {value}" for name, value in source.only.items())
+        said = f"{why}{f' ({named})' if named else ''}. {source.note}".strip()
         return Source(source.name, source.wanted, None, note=said)
     total = hashlib.sha256(b"\n".join(line.raw for line in found)).hexdigest()
     return replace(source, problems=len(found), sha256=total)
 
 
-def _traits(only: Mapping[str, str]) -> str:
-    return f" ({', '.join(f'{name}: {value}' for name, value in only.items())})" if only else ""
-
-
 def _source(name: str, data: Data, options: Options) -> Source:
     reader = data.source.partition(":")[0]
     own = options.files.get(name) if name != reader else None
+    # A file that is given for the reader serves every set of the recipe that it reads.
     file = own or options.files.get(reader)
     note = data.note
     if file is None and reader != "game24":
@@ -227,21 +242,6 @@ def _source(name: str, data: Data, options: Options) -> Source:
     )
 
 
-def _lines(read: str, file: str | None, only: Mapping[str, str]) -> Iterator[SourceLine]:
-    """The lines of a set, of the items that have these traits."""
-    if not only:
-        yield from lines_of(read, file)
-        return
-    kept = {
-        record["id"]
-        for record in open_source(read, path=file)
-        if all(
-            record.get("traits", {}).get(name) in value.split(",") for name, value in only.items()
-        )
-    }
-    yield from (line for line in lines_of(read, file) if orjson.loads(line.raw)["id"] in kept)
-
-
 class Planner:
     """The cells of a recipe over its sources, for these backbones."""
 
@@ -255,33 +255,39 @@ class Planner:
     ) -> None:
         self.recipe, self.sources, self.find, self.backbones = recipe, found, find, backbones
         self.options, self.seeds = options, recipe.seeds[: options.seeds]
-        self.absent = {run.policy for run in recipe.runs.values() if not _is_here(run.policy, find)}
+        self.absent = set[str]()
         """Policies that the recipe names and this build lacks."""
+        for run in recipe.runs.values():
+            try:
+                find(run.policy)
+            except LookupError:
+                self.absent.add(run.policy)
 
     def cells(self) -> list[Cell]:
         """Every cell whose data set and policy are here, in the order of the recipe."""
         return [
-            cell
+            self.cell(name, data, seed, walk)
             for name, run in self.recipe.runs.items()
             if run.policy not in self.absent and run.beside is None
             for data in run.data or tuple(self.recipe.data)
             if self.sources[data].read is not None and self.waits_for(name) is None
             for seed in self.seeds
-            for cell in self._walks(name, data, seed)
+            for walk in range(1, run.passes + 1)
         ]
 
     def waits_for(self, name: str) -> str | None:
         """A data set that a run learns from, by another or before it, and that is not here."""
         return waits_for(self.recipe, self.sources, name)
 
-    def _walks(self, name: str, data: str, seed: int) -> Iterator[Cell]:
-        passes = self.recipe.runs[name].passes
-        return (self.cell(name, data, seed, walk) for walk in range(1, passes + 1))
-
     def cell(self, name: str, data: str, seed: int, walk: int = 1) -> Cell:
         """One cell, with what it hangs on."""
         run, source = self.recipe.runs[name], self.sources[data]
-        policy, values = self.find(run.policy), self._values(run, data, seed)
+        policy, values = self.find(run.policy), run.settings | run.per_data.get(data, {})
+        if (start := self._before(run.warm_from, seed)) is not None:
+            values |= {"warm_start": start.scope}
+        # All that its outcome hangs on, and nothing else. What came later stays out of the list
+        # where a recipe does not ask for it, and nothing changes its place: otherwise the cells of
+        # logs that exist would have other names, and would be worked on again.
         asked: list[Any] = [
             source.read,
             source.sha256,
@@ -295,13 +301,22 @@ class Planner:
         before = self._before(run.continues, seed)
         own = f"m{digest(asked if before is None else [*asked, before.plan.memory])}"
         memory = own if before is None else before.plan.memory
+        reader = (source.read or "").partition(":")[0]
+        mine = source.read and built_in(source.read)
+        domain = reader.removesuffix("_open") if mine else source.domain or source.name
         plan = Plan(
             source=source.read or "", find=self.find, policy=policy.name, values=values,
             profile=self.recipe.profile, limits=self._limits(run), seed=seed, walk=walk,
-            memory=memory, series=f"{own}.{walk}", order=run.order, domain=_domain(source),
+            memory=memory, series=f"{own}.{walk}", order=run.order, domain=domain,
             perturb=source.perturb,
         )  # fmt: skip
-        return Cell(name, data, seed, walk, plan, _scope(policy, plan))
+        # The intake names scopes by a problem's domain, settings and memory. Any problem of the
+        # cell would do; none has been read yet.
+        problem = Problem(
+            id="-", problem="-", domain=domain, profile=plan.profile, settings=values,
+            memory=memory, policy=policy.name,
+        )  # fmt: skip
+        return Cell(name, data, seed, walk, plan, scope_of(policy, problem))
 
     def most_calls(self, cell: Cell) -> int | None:
         """How many calls one problem of a cell takes at most, by its limit and its policy's settings."""
@@ -315,11 +330,8 @@ class Planner:
         limits, most = run.limits.over(self.recipe.limits), self.options.calls
         if most is None:
             return limits
+        # A bound of the command line only ever lowers: a recipe's own limit is part of the method.
         return Limits(calls=min(most, limits.calls or most)).over(limits)
-
-    def _values(self, run: Runs, data: str, seed: int) -> dict[str, Any]:
-        values, start = run.settings | run.per_data.get(data, {}), self._before(run.warm_from, seed)
-        return values if start is None else values | {"warm_start": start.scope}
 
     def _before(self, before: Before | None, seed: int) -> Cell | None:
         """The cell that another begins with."""
@@ -331,6 +343,8 @@ class Planner:
         """The cells in the order in which they can run: what others hang on first."""
         cells, left = self.cells(), dict(self.recipe.runs)
         stages: list[list[Cell]] = []
+        # Over all runs, also those without a cell here: they keep their places in the order, and a
+        # circle among them is found as well.
         while left:
             free = [name for name, run in left.items() if not run.after & left.keys()]
             if not free:
@@ -356,28 +370,6 @@ def waits_for(
             if (further := waits_for(recipe, found, before.run, itself=itself)) is not None:
                 return further
     return None
-
-
-def _is_here(policy: str, find: Find) -> bool:
-    try:
-        find(policy)
-    except LookupError:
-        return False
-    return True
-
-
-def _domain(source: Source) -> str:
-    reader = (source.read or "").partition(":")[0]
-    mine = source.read and built_in(source.read)
-    return reader.removesuffix("_open") if mine else source.domain or source.name
-
-
-def _scope(policy: Policy[Any], plan: Plan) -> str:
-    problem = Problem(
-        id="-", problem="-", domain=plan.domain or "default", profile=plan.profile,
-        settings=plan.values, memory=plan.memory, policy=policy.name,
-    )  # fmt: skip
-    return scope_of(policy, problem)
 
 
 def with_limits(lines: Iterator[SourceLine], limits: Mapping[str, Limits]) -> Iterator[SourceLine]:

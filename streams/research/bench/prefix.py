@@ -29,6 +29,8 @@ def run(
     for policy in policies:
         walk = Walk(policy, policy)
         produce(command, walk, folder, "sums")
+        # One after the other: two policies at once would push
+        # each other's prompts out of the server's cache.
         work(command, backbone, log_of(folder, walk), 3600)
 
 

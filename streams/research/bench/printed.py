@@ -38,6 +38,8 @@ def read_printed(figure: Figure) -> Printed | None:
         return None
     if not isinstance(figure, str):
         return Printed(float(figure), float(figure), float(figure))
+    # The whole text or nothing: of "about 84" the number
+    # could be taken, and would be held to be exact.
     found = _PRINTED.fullmatch(figure.strip())
     if found is None:
         return None
@@ -62,18 +64,14 @@ def difference(figure: Figure, ours: Mapping[str, Any] | None) -> dict[str, Any]
     theirs = read_printed(figure)
     if theirs is None or ours is None:
         return None
-    value, spread = ours["value"] - theirs.value, _ours(ours)
+    value, spread, half = ours["value"] - theirs.value, ours["interval"], ours["half_width"]
+    if spread is None and half is not None:
+        spread = (ours["value"] - half, ours["value"] + half)
     if spread is None:
         return {"value": round(value, 6), "interval": None, "places": ours["places"]}
+    # The two were measured apart, so what either end strays adds up by squares; each end by itself,
+    # because a share's interval reaches further to one side.
     low = value - sqrt((ours["value"] - spread[0]) ** 2 + (theirs.high - theirs.value) ** 2)
     high = value + sqrt((spread[1] - ours["value"]) ** 2 + (theirs.value - theirs.low) ** 2)
     interval = (round(low, 6), round(high, 6))
     return {"value": round(value, 6), "interval": interval, "places": ours["places"]}
-
-
-def _ours(found: Mapping[str, Any]) -> tuple[float, float] | None:
-    if found["interval"] is not None:
-        low, high = found["interval"]
-        return low, high
-    half = found["half_width"]
-    return None if half is None else (found["value"] - half, found["value"] + half)

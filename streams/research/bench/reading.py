@@ -6,7 +6,7 @@ mentions last. What it solves and `cot` does not was lost on the way, and each s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -16,6 +16,7 @@ from handlers.answers.extract import mentioned
 from handlers.answers.grade import References, grade_reference
 from schemas.events.episode import Completed
 from streams.research.analysis.cases import RIGHT, Case
+from streams.research.analysis.found import total_of
 from streams.research.analysis.report import number, share, table
 from streams.research.analysis.statistics import paired_interval
 
@@ -103,6 +104,7 @@ def odd_ones(arms: Mapping[str, Arm], references: Mapping[str, str]) -> Iterator
     plain, cot, free = (arms.get(name, {}) for name in (PLAIN, COT, FREE))
     for name in _pairs_of(plain, cot):
         one, other = plain[name], cot[name]
+        # Both right or both wrong says nothing of prompt, reader or grammar.
         if one.right == other.right:
             continue
         reference = references[name]
@@ -124,6 +126,7 @@ def cause_of(failed: ReadReply, reference: str, free: ReadReply | None = None) -
     """Why a reply is not right although another one is: where the right answer was lost."""
     if failed.finish == "length":
         return "cutting"
+    # In this order: what was cut off has no end to read, and what a lenient reader finds was there.
     if not failed.right and is_right(mentioned(failed.text), reference):
         return "reading"
     return "grammar" if free is not None and free.right else "model"
@@ -137,7 +140,18 @@ def figures(arms: Mapping[str, Arm], references: Mapping[str, str]) -> dict[str,
     asked, both = [name for name in plain if name in cot], _pairs_of(plain, cot)
     interval = paired_interval(won, lost, len(both))
     return {
-        "ways": {name: _sums(arm) for name, arm in arms.items()},
+        "ways": {
+            name: {
+                "problems": len(arm),
+                "right": sum(each.right is True for each in arm.values()),
+                "undecided": sum(each.right is None for each in arm.values()),
+                "no_answer": sum(each.answer is None for each in arm.values()),
+                "cut": sum(each.finish == "length" for each in arm.values()),
+                "prompt_tokens": total_of([each.prompt_tokens for each in arm.values()]),
+                "completion_tokens": total_of([each.completion_tokens for each in arm.values()]),
+            }
+            for name, arm in arms.items()
+        },
         "pairs": len(both),
         "left_out": len(asked) - len(both),
         "lost": lost,
@@ -159,33 +173,15 @@ def figures(arms: Mapping[str, Arm], references: Mapping[str, str]) -> dict[str,
     }
 
 
-def _sums(arm: Arm) -> dict[str, Any]:
-    said = list(arm.values())
-    return {
-        "problems": len(said),
-        "right": sum(each.right is True for each in said),
-        "undecided": sum(each.right is None for each in said),
-        "no_answer": sum(each.answer is None for each in said),
-        "cut": sum(each.finish == "length" for each in said),
-        "prompt_tokens": _total([each.prompt_tokens for each in said]),
-        "completion_tokens": _total([each.completion_tokens for each in said]),
-    }
-
-
 def _grammar(cot: Arm, free: Arm) -> dict[str, Any] | None:
     """Tokens of the same replies with and without it; nothing where there is none to compare."""
     both = [name for name in cot if name in free]
     if not both:
         return None
-    held = _total([cot[name].completion_tokens for name in both])
-    loose = _total([free[name].completion_tokens for name in both])
+    held = total_of([cot[name].completion_tokens for name in both])
+    loose = total_of([free[name].completion_tokens for name in both])
     times = held / loose if held is not None and loose else None
     return {"problems": len(both), "with": held, "without": loose, "times": times}
-
-
-def _total(tokens: Sequence[int | None]) -> int | None:
-    known = [each for each in tokens if each is not None]
-    return sum(known) if len(known) == len(tokens) else None
 
 
 # ── The page ─────────────────────────────────────────────────────────────────────────────────
@@ -203,36 +199,28 @@ def markdown(found: Mapping[str, Any]) -> str:
         ]
         for name, sums in found["ways"].items()
     ]
-    return "\n".join([*table(HEAD, rows), "", *_pairs(found), *_cost(found), *_listed(found)])
-
-
-def _pairs(found: Mapping[str, Any]) -> Iterator[str]:
     low, high = found["interval"] or (None, None)
     left = f" ({found['left_out']} more are undecided)" if found["left_out"] else ""
-    yield (
+    lines = [
+        *table(HEAD, rows),
+        "",
         f"Of {found['pairs']} pairs{left} {found['lost']} were right by {PLAIN} only, {found['won']} by cot only: "
-        f"cot - plain {share(found['difference'])}, 95 % {share(low)} to {share(high)}."
-    )
-
-
-def _cost(found: Mapping[str, Any]) -> Iterator[str]:
-    cost = found["grammar"]
-    if cost is not None:
+        f"cot - plain {share(found['difference'])}, 95 % {share(low)} to {share(high)}.",
+    ]
+    if (cost := found["grammar"]) is not None:
+        # Unknown tokens are not within anything: who reads NOT looks at the figures before it.
         fine = cost["times"] is not None and cost["times"] <= MOST_COST
-        yield (
+        lines.append(
             f"The grammar: {number(cost['with'], 0)} completion tokens with it, {number(cost['without'], 0)} without, "
             f"{number(cost['times'], 3)} times ({'within' if fine else 'NOT within'} {MOST_COST})."
         )
-
-
-def _listed(found: Mapping[str, Any]) -> Iterator[str]:
     if found["odd"]:
-        yield ""
         head = ("problem", "only", "cause", "reference", PLAIN, COT)
         keys = ("id", "only", "cause", "reference", "plain", "cot")
-        yield from table(head, [[_short(each[key]) for key in keys] for each in found["odd"]])
-
-
-def _short(text: str | None) -> str:
-    words = " ".join((text or "none").split()).replace("|", "/")
-    return words if len(words) <= 40 else f"{words[:39]}…"
+        told: list[list[str]] = []
+        for each in found["odd"]:
+            # A bar would end the cell, and a whole reply the table.
+            words = [" ".join((each[key] or "none").split()).replace("|", "/") for key in keys]
+            told.append([word if len(word) <= 40 else f"{word[:39]}…" for word in words])
+        lines += ["", *table(head, told)]
+    return "\n".join(lines)

@@ -73,21 +73,20 @@ def copied(rows: list[tuple[Any, ...]], number: int, first: int) -> Iterator[tup
     ):
         where, said = under(episode), under(body)
         if topic == "learning":
-            said = _learned(state, offset, where, address, kind, said)
+            event = decode(kind, said)
+            if isinstance(event, MemoryVersioned):
+                # Under other names it was made of something else. Folds verify what a version says
+                # of itself, so that is reckoned anew.
+                fold_ = state.memory(event.scope)
+                closed = fold_.batches[event.number]
+                known = fold_.following(
+                    fold_.learned(closed), event.number, event.live_from, closed
+                )
+                event = structs.replace(event, state=known.state())
+                said = event.to_json().decode()
+            state.feed(offset, where, address, event)
         named = f"{address}.{number}" if kind == "partition.claimed" else address
         yield offset, topic, partition, epoch, where, named, kind, at, said
-
-
-def _learned(state: State, offset: int, episode: str, address: str, kind: str, body: str) -> str:
-    event = decode(kind, body)
-    if isinstance(event, MemoryVersioned):
-        fold_ = state.memory(event.scope)
-        closed = fold_.batches[event.number]
-        memory = fold_.following(fold_.learned(closed), event.number, event.live_from, closed)
-        event = structs.replace(event, state=memory.state())
-        body = event.to_json().decode()
-    state.feed(offset, episode, address, event)
-    return body
 
 
 def grow(path: Path, events: int, quiet: int = 0) -> tuple[SqliteLog, int]:
@@ -96,8 +95,10 @@ def grow(path: Path, events: int, quiet: int = 0) -> tuple[SqliteLog, int]:
     shared = [row for row in rows if row[5] == "text.kept"]
     own = [row for row in rows if row[5] != "text.kept"]
     log = SqliteLog(path, create=True)
+    # A log that is thrown away needs no disk that has heard of it; what is timed comes later.
     log.db.execute("pragma synchronous=off")
     with log.transaction():
+        # Texts stand on the log once, however many copies name them by their digest.
         kept = [(number, *row) for number, row in enumerate(shared, 1)]
         log.db.executemany(INSERT, kept)
         numbers = count(1)
@@ -185,6 +186,8 @@ def resident_after(log: SqliteLog, state: State, upto: int) -> float:
 def measure(log: SqliteLog, end: int) -> dict[str, Any]:
     """Rates, memory and restart over one log."""
     grown = memory(log, end)  # first, for later folds reuse what it lets go
+    # In turn, three times over: rates of one kind after
+    # the other would differ by how warm the machine is.
     rates: dict[str, list[float]] = {"ours": [], "rows": [], "orjson": []}
     state = State()
     for _ in range(REPEATS):

@@ -39,6 +39,7 @@ CHECKED = 20
 def vectors(count: int, seed: int) -> Iterator[tuple[float, ...]]:
     """Directions drawn at random, at the precision in which vectors are kept."""
     drawn = np.random.default_rng(seed).standard_normal((count, DIMENSIONS))
+    # At the precision in which vectors are kept: with more of it fewer would be equally near.
     drawn /= np.sqrt((drawn * drawn).sum(axis=1))[:, None]
     yield from (tuple(row) for row in drawn.astype(np.float16).astype(float).tolist())
 
@@ -87,6 +88,8 @@ def mirrored(known: list[Memory]) -> tuple[list[float], list[float], float]:
         found = mirrors.select(known[at], question, query)
         busy.append((time.thread_time_ns() - cpu) / 1e6)
         wall.append((time.perf_counter_ns() - began) / 1e6)
+        # A fast answer that is another one would be worth
+        # nothing; the first few are checked against the rule.
         if number < CHECKED and found != select(known[at], question, query):
             raise AssertionError("the mirror recalls something else than the plain rule")
     return busy, wall, made
@@ -104,6 +107,8 @@ def tabled(known: list[Memory], folder: Path) -> list[float]:
 
     table = fill(folder, known, DIMENSIONS)
     command = python("-m", "streams.research.bench.recall", str(folder))
+    # A worker writes to its tables while somebody searches
+    # them; an idle table would be asked at its best.
     writer = subprocess.Popen(command, env=variables())
     try:
         spent: list[float] = []

@@ -5,6 +5,10 @@ sets and runs have names; a cell of a paper's table names a run, a data set and 
 left unnamed there (a model that we do not train, a table whose values are lost) is ``not measured``.
 """
 
+# A recipe is checked as a whole when it is read: every name in a table
+# must be that of a run, a data set or a metric. Otherwise a slip would
+# be found after hours of paid calls, as a cell that says `not measured`.
+
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
@@ -156,6 +160,7 @@ class Row(Place):
 
     def joined(self, column: Place) -> Place:
         """What its cell in a column stands for: the row's word, else the column's; traits of both."""
+        # Traits are joined and not replaced: a row of level 5 in a column of algebra is of both.
         mine = {name: getattr(self, name) or getattr(column, name) for name in Place.model_fields}
         if self.kind is not None and self.metric is None and column.metric is not None:
             mine["metric"] = f"{column.metric}_{self.kind}"
@@ -245,6 +250,7 @@ class Recipe(Part):
             parts: Mapping[str, Place] = {**table.columns, **table.rows}
             yield from ((f"{table.title}: {name}", place) for name, place in parts.items())
             for name, row in table.rows.items():
+                # Only joined does such a row name a metric; alone it names the end of one.
                 if row.kind is not None:
                     joined = (row.joined(column) for column in table.columns.values())
                     yield from ((f"{table.title}: {name}", place) for place in joined)
@@ -253,6 +259,8 @@ class Recipe(Part):
 def load(name: str) -> Recipe:
     """A recipe of ours by name, or one of yours by its file. Raises ``BadRecipe``."""
     path = Path(name)
+    # By its ending and not by whether it is there: a
+    # misspelt file is not to be searched among our names.
     if path.suffix not in (".yaml", ".yml"):
         path = FOLDER / f"{name}.yaml"
     if not path.is_file():
@@ -267,6 +275,8 @@ def read(path: Path) -> Recipe:
     """The recipe in a file. Raises ``BadRecipe`` that names the field."""
     try:
         with path.open(encoding="utf-8") as file:
+            # One sign more than is allowed, so that the
+            # reader of YAML can tell that it is too long.
             said = document(file.read(FILE_CHARS + 1))
     except Flaw as error:
         raise BadRecipe(f"{path.name}:{error.line}: {error}") from error

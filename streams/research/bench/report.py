@@ -13,6 +13,7 @@ from typing import Any
 
 from streams.engine.policies import NoPolicy, find
 from streams.research.analysis.figures import confidences, outcomes
+from streams.research.analysis.found import total_of
 from streams.research.bench.answered import Answers
 from streams.research.bench.compare import (
     Groups,
@@ -27,7 +28,7 @@ from streams.research.bench.compare import (
 )
 from streams.research.bench.plan import Cell, Source
 from streams.research.bench.printed import difference
-from streams.research.bench.recipe import P_VALUE, Figure, Place, Recipe, Table
+from streams.research.bench.recipe import P_VALUE, Recipe, Table
 from streams.research.bench.results import Episode, Results, accuracy_interval, measured
 
 MEASURED = ("accuracy", "at_least", "coverage", "f1", "calls", "prompt_tokens", "completion_tokens", "tokens",
@@ -42,6 +43,9 @@ def report(
 ) -> dict[str, Any]:
     """The whole report."""
     groups, answers = by_data(results), Answers.of(recipe, results, sources)
+    # Runs beside others have no episodes of their own that could be open.
+    own = (group for (run, _), group in results.groups.items() if run not in results.beside)
+    wanted = sum(sources[cell.data].problems for cell in results.cells)
     return {
         "recipe": recipe.recipe,
         "claims": list(recipe.claims),
@@ -56,7 +60,7 @@ def report(
             "data": [told_of(s) for s in sources.values()],
         },
         "absent": sorted(results.absent),
-        "unfinished": _unfinished(results, sources),
+        "unfinished": wanted - sum(map(len, own)),
         "tables": [
             {
                 **_table(table, answers),
@@ -84,6 +88,7 @@ def _run(recipe: Recipe, name: str) -> dict[str, Any]:
         "limits": limits,
         "note": run.note,
     }
+    # What a run does not do stays out of its line, so that what it does is seen.
     if run.matched is not None:
         said["matched"] = f"{run.matched.of} of {run.matched.run}, problem by problem"
     if run.beside is not None:
@@ -112,42 +117,30 @@ def told_of(source: Source) -> dict[str, Any]:
     }
 
 
-def _unfinished(results: Results, sources: Mapping[str, Source]) -> int:
-    """Problems of the recipe that have no answer on the log."""
-    wanted = sum(sources[cell.data].problems for cell in results.cells)
-    own = (group for (run, _), group in results.groups.items() if run not in results.beside)
-    return wanted - sum(map(len, own))
-
-
 # ── The paper's tables ───────────────────────────────────────────────────────────────────────
 
 
 def _table(table: Table, answers: Answers) -> dict[str, Any]:
-    rows = [
-        {
-            "name": name,
-            "cells": [
-                _cell(paper, row.joined(column), table, answers)
-                for column, paper in zip(table.columns.values(), table.printed(name), strict=True)
-            ],
-        }
-        for name, row in table.rows.items()
-    ]
+    rows: list[dict[str, Any]] = []
+    for name, row in table.rows.items():
+        cells: list[dict[str, Any]] = []
+        for column, paper in zip(table.columns.values(), table.printed(name), strict=True):
+            place = row.joined(column)
+            found = answers.cell(place, table)
+            # A p-value is not nearer to another or further
+            # from it: the difference of two says nothing.
+            apart = None if place.metric == P_VALUE else difference(paper, found["ours"])
+            cells.append({"paper": paper, **found, "difference": apart})
+        rows.append({"name": name, "cells": cells})
     said = {"title": table.title, "model": table.model, "note": table.note}
     return {**said, "columns": list(table.columns), "rows": rows}
-
-
-def _cell(paper: Figure, place: Place, table: Table, answers: Answers) -> dict[str, Any]:
-    """The paper's figure, ours, and how far ours is from it; p-values are not further or nearer."""
-    found = answers.cell(place, table)
-    apart = None if place.metric == P_VALUE else difference(paper, found["ours"])
-    return {"paper": paper, **found, "difference": apart}
 
 
 def used(table: Table, recipe: Recipe, results: Results) -> dict[str, Any]:
     """For each run of a table that calls are granted to: how many it used of them, in the mean of its problems."""
     found: dict[str, Any] = {}
     for run in _named(table):
+        # Its episodes are another run's, and so are the calls in them.
         if run in results.beside:
             continue
         granted = recipe.runs[run].limits.over(recipe.limits).calls
@@ -179,6 +172,8 @@ def _named(table: Table) -> Iterable[str]:
 
 def figures(results: Results, run: str, data: str, group: Sequence[Episode]) -> dict[str, Any]:
     """One run on one data set: outcomes, costs in their columns, calibration, experience."""
+    # `group` is the first pass, which figures are of;
+    # what a run cost and learned is of all its passes.
     cases = [one.case for one in group]
     every = results.groups[run, data]
     said = outcomes(cases)
@@ -203,13 +198,14 @@ def figures(results: Results, run: str, data: str, group: Sequence[Episode]) -> 
 
 def learning(results: Results, cells: Sequence[Cell]) -> dict[str, Any]:
     """What learning cost and came to, in every scope that problems of these cells fell into; a column of its own."""
+    # By what problems fell into and not by the cell's
+    # own scope: a line may carry a domain of its own.
     scopes = {scope for cell in cells for scope in results.reading.scopes.get(cell.series, ())}
     came = sum((results.reading.consolidated.get(s, Counter()) for s in scopes), Counter[str]())
     spent = [results.reading.learning[s] for s in sorted(scopes) if s in results.reading.learning]
-    tokens = [each.tokens for each in spent]
     return {
         "calls": sum(each.calls for each in spent),
-        "tokens": None if None in tokens else sum(each or 0 for each in tokens),
+        "tokens": total_of([each.tokens for each in spent]),
         "consolidations": dict(sorted(came.items())),
     }
 
@@ -217,9 +213,8 @@ def learning(results: Results, cells: Sequence[Cell]) -> dict[str, Any]:
 def probes(results: Results, group: Sequence[Episode]) -> dict[str, Any]:
     """What side runs of these episodes cost, in a column of its own."""
     spent = [p for one in group for p in results.reading.probes.get(one.case.episode, ())]
-    tokens = [usage.tokens for usage in spent]
-    known = None if None in tokens else sum(each or 0 for each in tokens)
-    return {"episodes": len(spent), "calls": sum(usage.calls for usage in spent), "tokens": known}
+    tokens = total_of([usage.tokens for usage in spent])
+    return {"episodes": len(spent), "calls": sum(usage.calls for usage in spent), "tokens": tokens}
 
 
 def comparison(groups: Groups) -> dict[str, Any]:

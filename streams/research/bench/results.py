@@ -14,7 +14,7 @@ from streams.producing.perturbing import unperturbed
 from streams.research.analysis.cases import Case, Grades, Reading, read, role_of
 from streams.research.analysis.statistics import t_half_width
 from streams.research.bench.metrics import METRICS, known
-from streams.research.bench.plan import Cell, Source
+from streams.research.bench.plan import Cell, Source, has_traits
 from streams.research.bench.recipe import Place
 
 if TYPE_CHECKING:
@@ -51,13 +51,14 @@ class Results:
         if place.run is None or place.data is None:
             return []
         found = self.groups.get((place.run, place.data), [])
-        walk = place.walk or 1
-        return [one for one in found if one.cell.walk == walk and self._has(one, place.only)]
-
-    def _has(self, one: Episode, only: Mapping[str, str]) -> bool:
-        problem = unperturbed(one.case.problem.id)
-        traits = self.traits.get(one.cell.data, {}).get(problem, {})
-        return all(traits.get(name) in value.split(",") for name, value in only.items())
+        walk, traits = place.walk or 1, self.traits.get(place.data, {})
+        # A perturbed problem has its own id, and the traits of the one that it was made of.
+        return [
+            one
+            for one in found
+            if one.cell.walk == walk
+            and has_traits(traits.get(unperturbed(one.case.problem.id), {}), place.only)
+        ]
 
     def answered(self, run: str) -> set[tuple[str, str]]:
         """Which model answered in which role of a run, in its episodes and in what it learned from."""
@@ -68,6 +69,8 @@ class Results:
             for _, event in one.case.trace.events
             if isinstance(event, Completed)
         }
+        # Also who answered while it learned: rules that
+        # another model wrote make the run that one's too.
         series = {one.cell.series for one in mine}
         scopes = {scope for each in series for scope in self.reading.scopes.get(each, ())}
         return found.union(*(self.reading.makers.get(scope, set()) for scope in scopes))
@@ -89,6 +92,8 @@ def gather(
     """Everything that these cells left on the log. ``grade`` judges answers that no episode gave."""
     reading = read(log, grade)
     of: dict[str, list[Cell]] = {}
+    # Several cells may share a series: a run that
+    # differs in nothing but its name is worked on once.
     for cell in cells:
         of.setdefault(cell.series, []).append(cell)
     results = Results(cells, reading=reading)
@@ -109,6 +114,8 @@ def measured(metric: str, episodes: Sequence[Episode]) -> dict[str, Any] | None:
     ``known`` and ``unknown`` count what it is of (problems, decisions, replies) over all seeds.
     """
     asked = METRICS[metric]
+    # Seed by seed, and then their mean, as papers do:
+    # seeds may have closed unequal numbers of problems.
     found = [asked.found([one.case for one in group]) for _, group in by_seed(episodes)]
     values = [each.value for each in found if each.value is not None]
     if not values:

@@ -23,6 +23,8 @@ TOP = 3
 
 async def measured(path: Path, embedder: Embedder, folder: Path) -> dict[str, Any]:
     """Recall of every mode over one file."""
+    # One corpus of all items' paragraphs: within its own
+    # ten a question would find its titles too easily.
     texts = (Passage(title, text) for title, text in hotpotqa.passages(path))
     count = await index(folder, texts, embedder)
     asked = list(hotpotqa.supporting(path))
@@ -30,17 +32,13 @@ async def measured(path: Path, embedder: Embedder, folder: Path) -> dict[str, An
     corpus = Corpus(folder, embedder.name)
     found: dict[Mode, list[frozenset[str]]] = {
         mode: [
-            _titles(corpus.search(question, vector, TOP, mode))
+            frozenset(passage.title for passage in corpus.search(question, vector, TOP, mode))
             for (question, _), vector in zip(asked, vectors, strict=True)
         ]
         for mode in MODES
     }
     wanted = [titles for _, titles in asked]
     return {**recalls(found, wanted), "questions": len(asked), "passages": count}
-
-
-def _titles(found: Sequence[Passage]) -> frozenset[str]:
-    return frozenset(passage.title for passage in found)
 
 
 def recalls(

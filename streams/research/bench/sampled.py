@@ -22,6 +22,7 @@ def samples(case: Case) -> Samples:
 def _judged(case: Case) -> tuple[Samples, bool]:
     """The same, and whether each answer could be judged; an answer given often is judged once."""
     said = [event.answer for _, event in case.trace.events if isinstance(event, Generated)]
+    # A hundred samples give a handful of answers, and judging one may run its code.
     judged = {answer: case.judged(answer) for answer in dict.fromkeys(said)}
     right = tuple(judged[answer] is True for answer in said)
     return Samples(case.problem.problem, tuple(said), right), None not in judged.values()
@@ -31,6 +32,8 @@ def _sampled(n: int, of: Callable[[Samples], float]) -> Units:
     def units(cases: Cases) -> Iterator[Unit]:
         for case in cases:
             found, judged = _judged(case)
+            # Of fewer samples than n a rule would be told what
+            # it would say of n: that is nobody's to know.
             told = judged and len(found.answers) >= n
             yield Unit(case.problem.id, of(found) if told else None)
 

@@ -121,6 +121,7 @@ def fill(path: Path, episodes: int, rounds: int) -> SqliteLog:
 
 def work(log: SqliteLog, concurrency: int, latency_s: float = 0.0) -> tuple[float, float, int]:
     """Run a worker over the log: CPU seconds, wall seconds, commits."""
+    # As the worker's own process does: the collector would else run over objects that all stay.
     tune_collector()
     world = World({"*": Still(latency_s)}, HashedEmbedder())
     worker = Worker(log, world, lambda _: SPEED, max_concurrency=concurrency)
@@ -139,6 +140,8 @@ def step_us(episodes: int, rounds: int) -> tuple[float, list[tuple[Any, ...]], i
             "where kind in ('completed', 'monitor.reported') order by offset"
         ).fetchall()
         log.close()
+    # The floor commits as often as the worker did, in whole steps of two rows: how often one
+    # commits is most of what an append costs.
     return cpu / (episodes * rounds) * 1e6, rows, max(2, round(len(rows) / commits / 2) * 2)
 
 
@@ -149,6 +152,8 @@ def floor_us(rows: list[tuple[Any, ...]], rows_per_commit: int) -> float:
     """
     values = [(*row[:7], orjson.loads(row[7])) for row in rows]
     with tempfile.TemporaryDirectory() as folder:
+        # By hand, with our own pragmas: a floor that waited
+        # for the disk otherwise would measure the disk.
         db = sqlite3.connect(f"{folder}/floor.db", isolation_level=None)
         db.executescript(PRAGMAS)
         db.execute(
@@ -173,6 +178,7 @@ def floor_us(rows: list[tuple[Any, ...]], rows_per_commit: int) -> float:
 
 def against_floor(episodes: int, rounds: int) -> tuple[float, float]:
     """Step and floor, medians of alternating measurements."""
+    # Both take turns, so that a machine that slows down slows both.
     ours: list[float] = []
     floors: list[float] = []
     for _ in range(REPEATS):
@@ -211,6 +217,7 @@ def kept_bytes(rounds: int) -> float:
         path = Path(folder) / "kept.db"
         episodes = 4 * max(KEPT_STEPS) // rounds
         log = fill(path, episodes, rounds)
+        # Problems that wait are on the log before any step is; they are not what a step costs.
         empty = path_bytes(log)
         work(log, episodes)
         kept = path_bytes(log) - empty
@@ -220,6 +227,7 @@ def kept_bytes(rounds: int) -> float:
 
 def path_bytes(log: SqliteLog) -> int:
     """Size of the file after a checkpoint."""
+    # What still stands in the write-ahead log has not been added to the file.
     log.db.execute("pragma wal_checkpoint(truncate)")
     return log.path.stat().st_size
 
@@ -229,14 +237,13 @@ def replay_rate() -> int:
     with tempfile.TemporaryDirectory() as folder:
         log = fill(Path(folder) / "replay.db", 256, 48)
         work(log, 256)
-        rates = [_replay_once(log) for _ in range(REPEATS)]
+        rates: list[float] = []
+        for _ in range(REPEATS):
+            cpu = time.process_time()
+            events = fold(log, State()).events
+            rates.append(events / (time.process_time() - cpu))
         log.close()
     return int(median(rates))
-
-
-def _replay_once(log: SqliteLog) -> float:
-    cpu = time.process_time()
-    return fold(log, State()).events / (time.process_time() - cpu)
 
 
 def run(say: Callable[[str], None] = lambda _: None) -> dict[str, Any]:

@@ -18,7 +18,13 @@ def sums(count: int, seed: int, name: str) -> Iterator[dict[str, str]]:
     for number in range(count):
         kind, grade = number % 2, number // 2
         digits = MULTIPLIED[grade % len(MULTIPLIED)] if kind else (ADDED[grade % len(ADDED)],) * 2
-        left, right = (_drawn(size, seed, number, at) for at, size in enumerate(digits))
+        drawn: list[int] = []
+        for at, size in enumerate(digits):
+            least = 10 ** (size - 1)
+            # By address and not by a generator: a problem is the same however many are asked for.
+            chance = hash01("sums", seed, number, at)
+            drawn.append(max(2, least + int(chance * 9 * least)))  # a factor of 1 asks for nothing
+        left, right = drawn
         asked, answer = (
             (f"{left} * {right}", left * right) if kind else (f"{left} + {right}", left + right)
         )
@@ -31,13 +37,10 @@ def sums(count: int, seed: int, name: str) -> Iterator[dict[str, str]]:
 
 def mixed(*kinds: list[dict[str, str]]) -> list[dict[str, str]]:
     """All of them, spread evenly, so that every batch holds some of each kind."""
+    # By where each stands in its own kind, from 0 to 1;
+    # the id decides between equals, so the order is one.
     placed = chain.from_iterable(
         (((at + 0.5) / len(kind), each["id"], each) for at, each in enumerate(kind))
         for kind in kinds
     )
     return [each for *_, each in sorted(placed, key=lambda one: one[:2])]
-
-
-def _drawn(digits: int, *address: int) -> int:
-    least = int("1" + "0" * (digits - 1))
-    return max(2, least + int(hash01("sums", *address) * 9 * least))

@@ -8,7 +8,6 @@ from typing import Any
 
 from streams.research.analysis.report import number, with_judge
 from streams.research.bench.printed import read_printed
-from streams.research.bench.recipe import Figure
 
 HEAD = ("data", "run", "n", "right %", "95 %", "graded %", "wrong", "withheld", "undecided", "not graded",
         "calls", "tokens", "learning", "ECE", "AURC", "F1")  # fmt: skip
@@ -46,24 +45,38 @@ def shown(each: Mapping[str, Any]) -> Shown:
     columns = range(len(each["columns"]))
     papers = [[row["cells"][at]["paper"] for row in each["rows"]] for at in columns]
     alone = all(paper is None for column in papers for paper in column)
-    parts = [() if alone else _parts(column) for column in papers]
-    rows = [
-        [row["name"], *(text for cell, part in zip(row["cells"], parts, strict=True)
-                        for text in _cell(cell, part or ("ours",)))]
-        for row in each["rows"]
-    ]  # fmt: skip
+    parts: list[tuple[str, ...]] = []
+    for column in papers:
+        if alone:
+            parts.append(())
+        elif all(paper is None for paper in column):
+            parts.append(("ours",))
+        elif all(read_printed(paper) is None for paper in column):
+            parts.append(("paper", "ours"))
+        else:
+            parts.append(("paper", "ours", "difference"))
+    rows: list[list[str]] = []
+    for row in each["rows"]:
+        texts = [row["name"]]
+        for cell, part in zip(row["cells"], parts, strict=True):
+            said = {
+                "paper": UNKNOWN if cell["paper"] is None else str(cell["paper"]),
+                "ours": ours(cell),
+                "difference": apart(cell.get("difference")),
+            }
+            texts += [said[name] for name in part or ("ours",)]
+        rows.append(texts)
     title = f"{each['title']}{model}{': ' + each['note'] if each['note'] else ''}"
     groups = tuple(zip(each["columns"], parts, strict=True))
-    return Shown(title, groups, rows, " ".join(filter(None, _notes(each))))
-
-
-def _parts(papers: Sequence[Figure]) -> tuple[str, ...]:
-    """What a column shows beside our figure, by what the paper prints there."""
-    if all(paper is None for paper in papers):
-        return ("ours",)
-    if all(read_printed(paper) is None for paper in papers):
-        return ("paper", "ours")
-    return ("paper", "ours", "difference")
+    # Not every method takes the calls that it was
+    # granted, which a table of equal limits would hide.
+    told = (
+        f"{r} {one['calls']:,.1f} of {one['granted']:,}" for r, one in each.get("used", {}).items()
+    )
+    used = "; ".join(told)
+    under = [f"Calls used in the mean: {used}."] if used else []
+    under += (f"{run}: {about}." for run, about in each.get("simplified", {}).items())
+    return Shown(title, groups, rows, " ".join(under))
 
 
 def paper_tables(made: Mapping[str, Any]) -> Iterator[Shown]:
@@ -71,41 +84,19 @@ def paper_tables(made: Mapping[str, Any]) -> Iterator[Shown]:
     return (shown(each) for each in (*made["tables"], *made["ours"]))
 
 
-def _notes(each: Mapping[str, Any]) -> Iterator[str]:
-    """What stands under a table."""
-    yield _used(each.get("used", {}))
-    yield from (f"{run}: {about}." for run, about in each.get("simplified", {}).items())
-
-
-def _used(each: Mapping[str, Any]) -> str:
-    """Calls that runs used of those that they were granted."""
-    told = (f"{run} {one['calls']:,.1f} of {one['granted']:,}" for run, one in each.items())
-    return f"Calls used in the mean: {'; '.join(told)}." if each else ""
-
-
-def _cell(cell: Mapping[str, Any], parts: Sequence[str]) -> Iterator[str]:
-    for part in parts:
-        if part == "paper":
-            yield UNKNOWN if cell["paper"] is None else str(cell["paper"])
-        else:
-            yield ours(cell) if part == "ours" else apart(cell)
-
-
 def ours(cell: Mapping[str, Any]) -> str:
     """Our figure as papers print theirs, with the half width over seeds; or ``not measured``."""
     found = cell["ours"]
     if found is None:
         return "not measured"
+    # Two spreads of two kinds: ± over seeds, as papers print it, and in brackets the interval over
+    # problems, which says how far the figure can be trusted.
     half = "" if found["half_width"] is None else f" ± {found['half_width']:,.{found['places']}f}"
     return f"{found['value']:,.{found['places']}f}{half}{_spread(found)}{rests_on(found)}"
 
 
-def apart(cell: Mapping[str, Any]) -> str:
-    """How far our figure is above the paper's, with the interval of that."""
-    return _signed(cell.get("difference"))
-
-
-def _signed(found: Mapping[str, Any] | None) -> str:
+def apart(found: Mapping[str, Any] | None) -> str:
+    """How far our figure is above another, with the interval of that."""
     if found is None:
         return UNKNOWN
     return f"{found['value']:+,.{found['places']}f}{_spread(found)}"
@@ -131,7 +122,23 @@ def rests_on(found: Mapping[str, Any]) -> str:
 
 def measured_table(made: Mapping[str, Any]) -> Shown:
     """What was measured, a row for each data set and run, with the judge's columns where one was asked."""
-    rows = [_measured(each) for each in made["measured"]]
+    rows: list[list[str]] = []
+    for each in made["measured"]:
+        found, said, learning = each["metrics"], each["outcomes"], each["learning"]
+        low_high = each["accuracy_interval"]
+        came: Mapping[str, int] = learning["consolidations"]
+        spent = f"{learning['calls']:,} calls"
+        # A fallback keeps the old rules: calls were paid for, and nothing was learned by them.
+        if kept := came.get("fallback", 0):
+            spent += f", {kept:,} of {sum(came.values()):,} consolidations by fallback"
+        rows.append([
+            each["data"], each["run"], str(each["episodes"]), _value(found["accuracy"], 1),
+            UNKNOWN if low_high is None else f"{low_high[0]:.1f}–{low_high[1]:.1f}",
+            _value(found["coverage"], 1), str(said["commission"]), str(said["omission"]),
+            str(said["undecided"]), str(said["not_graded"]),
+            _value(found["calls"], 1), _resting(found["tokens"], 0), spent,
+            *(_resting(found[name], 3) for name in ("ece", "aurc", "f1")),
+        ])  # fmt: skip
     head, rows = with_judge(HEAD, rows, [each.get("judge") for each in made["measured"]])
     return filled("Measured", head, rows)
 
@@ -159,6 +166,8 @@ def pairs_table(made: Mapping[str, Any]) -> Shown | None:
 
 def filled(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Shown:
     """A table without the columns in which nothing is known; what those were stands under it."""
+    # A column of nothing but dashes makes a wide table
+    # wider; that nothing of it is known is still said.
     known = [any(row[at] != UNKNOWN for row in rows) for at in range(len(head))]
     left = ", ".join(name for name, one in zip(head, known, strict=True) if not one)
     groups = [(name, ()) for name, one in zip(head, known, strict=True) if one]
@@ -169,30 +178,7 @@ def filled(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Sh
 
 def _gained(found: Mapping[str, Any] | None) -> str:
     """How much more it is with its interval, and of how many problems where not of all."""
-    return _signed(found) + ("" if found is None else rests_on(found))
-
-
-def _measured(each: Mapping[str, Any]) -> list[str]:
-    found, said = each["metrics"], each["outcomes"]
-    low_high = each["accuracy_interval"]
-    return [
-        each["data"], each["run"], str(each["episodes"]), _value(found["accuracy"], 1),
-        UNKNOWN if low_high is None else f"{low_high[0]:.1f}–{low_high[1]:.1f}",
-        _value(found["coverage"], 1), str(said["commission"]), str(said["omission"]),
-        str(said["undecided"]), str(said["not_graded"]),
-        _value(found["calls"], 1), _resting(found["tokens"], 0), _learning(each["learning"]),
-        *(_resting(found[name], 3) for name in ("ece", "aurc", "f1")),
-    ]  # fmt: skip
-
-
-def _learning(found: Mapping[str, Any]) -> str:
-    """What learning cost, and in how many consolidations a fallback kept the rules."""
-    came: Mapping[str, int] = found["consolidations"]
-    kept = came.get("fallback", 0)
-    spent = f"{found['calls']:,} calls"
-    return (
-        f"{spent}, {kept:,} of {sum(came.values()):,} consolidations by fallback" if kept else spent
-    )
+    return apart(found) + ("" if found is None else rests_on(found))
 
 
 def _resting(found: Mapping[str, Any] | None, places: int) -> str:
