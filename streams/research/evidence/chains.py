@@ -4,6 +4,11 @@ Records that are not in the evidence stand there by their digests alone. So it l
 the whole log, and says nothing of what else was on it.
 """
 
+# `packed` cuts a stretch out of each chain by `chains_of`; whoever verifies a file reads them back
+# by `Chain.of`, holds the records that came along against them (`unlike`), and the heads on the way
+# against those that were published (`unpublished`). A file may come from anybody: so every field is
+# looked at before it is used, and no number of it may decide how much memory is taken.
+
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
@@ -70,10 +75,14 @@ class Chain:
         if not isinstance(begins, dict) or begins.keys() != {"count", "digest"}:
             raise BadChain("begins: not a count and a digest")
         count, digest = cast("dict[str, Any]", begins).values()
+        # `True` is an int to Python, and a count beyond
+        # what SQLite holds would break whoever adds to it.
         if type(count) is not int or not 0 <= count < 1 << 62:
             raise BadChain("begins.count: not a number")
         if not isinstance(digest, str) or not DIGEST.fullmatch(digest):
             raise BadChain("begins.digest: not 64 hexadecimal digits")
+        # Behind an invented beginning any records would
+        # follow: where there is none before, it is known.
         if count == 0 and digest != begun(name).hex():
             raise BadChain("begins.digest: not that of a chain without records")
         records = _digests(said["records"])
@@ -108,6 +117,8 @@ def chains_of(entries: Iterable[Entry], chosen: dict[str, set[int]]) -> list[Cha
         link, record = entry.link, bytes.fromhex(entry.link.record)
         is_here = entry.offset in chosen[entry.table]
         count, at = begun_at.get(link.chain) or (0, begun(link.chain))
+        # From the first record that comes along on, all digests are kept: without those between
+        # them the head at the end could not be reckoned.
         if is_here and link.chain not in found:
             found[link.chain] = Chain(link.chain, count, at.hex())
         if link.chain in found:
@@ -145,7 +156,17 @@ def unpublished(chain: Chain, links: list[Link], published: Heads) -> Iterator[B
     for count, digest in chain.heads():
         wanted = heads.get(count, digest)
         if wanted != digest:
-            yield from _named(chain, links, published.links.get(chain.name, []), wanted, count)
+            # Digests of the records themselves may have been published too. Then the record that
+            # differs is named; else only that something up to here does.
+            known = published.links.get(chain.name, [])
+            changed = [
+                Broken(chain.name, link.name, "changed", known[place - 1].record, link.record)
+                for place, link in zip(chain.here, links, strict=False)
+                if place <= len(known) and known[place - 1].record != link.record
+            ]
+            yield from changed or [
+                Broken(chain.name, "-", f"something up to record {count}", wanted, "another head")
+            ]
             return
         held = count if count in heads else held
     for place, link in zip(chain.here, links, strict=False):
@@ -153,18 +174,3 @@ def unpublished(chain: Chain, links: list[Link], published: Heads) -> Iterator[B
             how = f"no published head speaks of it (record {place})"
             yield Broken(chain.name, link.name, how, f"heads up to {held}", link.record)
             return
-
-
-def _named(
-    chain: Chain, links: list[Link], known: list[Link], wanted: str, count: int
-) -> Iterator[Broken]:
-    """The records that differ, where their digests were published too; else where the first head fails."""
-    by_place = dict(zip(chain.here, links, strict=False))
-    found = [
-        Broken(chain.name, link.name, "changed", known[place - 1].record, link.record)
-        for place, link in by_place.items()
-        if place <= len(known) and known[place - 1].record != link.record
-    ]
-    yield from found or [
-        Broken(chain.name, "-", f"something up to record {count}", wanted, "another head")
-    ]

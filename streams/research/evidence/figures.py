@@ -3,6 +3,11 @@
 No model is asked. Answers count as graders recorded them, and what nobody could judge is in no share.
 """
 
+# These tables stand in the documentation, and the logs beside it; `metalogue
+# evidence` derives them again and compares. So nothing here may hang on the clock,
+# the machine or an order of sets. Forks and side runs are left out of every table:
+# they are experiments upon the run, and would be counted as parts of it.
+
 from __future__ import annotations
 
 from collections import Counter
@@ -14,9 +19,10 @@ from handlers.answers.alike import kinds
 from schemas.events.episode import Completed, EpisodeOpened, ProblemAdmitted
 from schemas.events.reasoning import Generated
 from streams.engine.policies import find
-from streams.replay.unread import How, Unread, unread
+from streams.replay.unread import How, unread
 from streams.replay.verify import Verifier
 from streams.research.analysis.cases import Case, Reading, name_of, read, role_of
+from streams.research.analysis.found import total_of
 from streams.research.analysis.intervals import of_outcomes
 from streams.research.analysis.sampling import (
     Chain,
@@ -134,7 +140,7 @@ def figures(log: SqliteLog, bank: SqliteLog | None = None) -> Figures:
     said = [event for event in replies if isinstance(event, Completed)]
     checked = Verifier(log, find).run()
     first, last = span_ms(log)
-    totals = [event.tokens for event in said]
+
     return Figures(
         rows=tuple(_rows(reading, cases)),
         roles=tuple(_roles(log)),
@@ -143,7 +149,7 @@ def figures(log: SqliteLog, bank: SqliteLog | None = None) -> Figures:
         models=dict(sorted(Counter(event.model or "unknown" for event in said).items())),
         backbones=tuple(sorted({case.opened.backbones for case in cases})),
         seeds=tuple(sorted({case.problem.seed for case in cases})),
-        tokens=None if None in totals else sum(each or 0 for each in totals),
+        tokens=total_of([event.tokens for event in said]),
         hours=(last - first) / 3_600_000,
         verified=checked.episodes,
         facts=checked.facts,
@@ -161,7 +167,11 @@ def _cases(reading: Reading) -> list[Case]:
 
 
 def _rows(reading: Reading, cases: Sequence[Case]) -> Iterator[Row]:
-    unfinished = _unfinished(reading)
+    unfinished: Counter[str] = Counter()
+    for journal in reading.journals.values():
+        admitted, opened = journal.get("admitted"), journal.get("opened")
+        if isinstance(admitted, ProblemAdmitted) and isinstance(opened, EpisodeOpened):
+            unfinished[name_of(admitted.problem, opened)] += "closed" not in journal
     for name, mine in sorted(_by_name(cases).items()):
         right = [case.outcome == "right" for case in mine if case.outcome != "unknown"]
         tokens = [case.closed.usage.tokens for case in mine]
@@ -174,8 +184,8 @@ def _rows(reading: Reading, cases: Sequence[Case]) -> Iterator[Row]:
             right=sum(right),
             graded=len(right),
             interval=of_outcomes(right),
-            calls=_mean(calls),
-            tokens=_mean(known),
+            calls=sum(calls) / len(calls),
+            tokens=sum(known) / len(known) if known else None,
             tokens_unknown=len(tokens) - len(known),
         )
 
@@ -187,26 +197,18 @@ def _by_name(cases: Sequence[Case]) -> dict[str, list[Case]]:
     return found
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
-
-
-def _unfinished(reading: Reading) -> Counter[str]:
-    """How many episodes of each row have not ended."""
-    found: Counter[str] = Counter()
-    for journal in reading.journals.values():
-        admitted, opened = journal.get("admitted"), journal.get("opened")
-        if isinstance(admitted, ProblemAdmitted) and isinstance(opened, EpisodeOpened):
-            found[name_of(admitted.problem, opened)] += "closed" not in journal
-    return found
-
-
 # ── By role ──────────────────────────────────────────────────────────────────────────────────
 
 
 def _roles(log: SqliteLog) -> Iterator[Role]:
     """Each role's askings, those apart that repeat one whose reply could not be read."""
-    how = {(each.episode, each.at): _fate(each) for each in unread(log)}
+    how: dict[tuple[str, str], How] = {}
+    for reply in unread(log):
+        # One that was cut had no end to be read: no reader
+        # refused it, and a longer reply may be fine.
+        refused = reply.how == "refused" and reply.finish != "length"
+        is_whole = refused or reply.how == "asked again"
+        how[reply.episode, reply.at] = reply.how if is_whole else "cut"
     found: dict[str, Counter[str]] = {}
     repeats: set[tuple[str, str]] = set()  # episodes and roles whose next asking is a repeated one
     for record in log.records(kinds=("completed",)):
@@ -214,6 +216,8 @@ def _roles(log: SqliteLog) -> Iterator[Role]:
         name = role_of(record.event)
         fate, asker = how.get((record.episode, record.address)), (record.episode, name)
         which = "again" if asker in repeats else "first"
+        # Whatever this asking came to, it is the one that
+        # was announced: the next one is a first again.
         repeats.discard(asker)
         if fate == "asked again":
             repeats.add(asker)
@@ -231,12 +235,6 @@ def _roles(log: SqliteLog) -> Iterator[Role]:
             refused=counts["refused"],
             cut=counts["cut"],
         )
-
-
-def _fate(reply: Unread) -> How:
-    """What became of a reply. One that was cut had no end to be read, so that no reader refused it."""
-    refused = reply.how == "refused" and reply.finish != "length"
-    return reply.how if refused or reply.how == "asked again" else "cut"
 
 
 # ── By chains ────────────────────────────────────────────────────────────────────────────────
@@ -257,7 +255,14 @@ def banks(cases: Sequence[Case]) -> Iterator[Bank]:
 
 def runs_beside(cases: Sequence[Case], banked: Sequence[Case]) -> Iterator[Beside]:
     """Runs held against the vote of five on the problems that they share with each bank of chains."""
-    by_name = {name: _ended(each) for name, each in sorted(_by_name(cases).items())}
+    by_name: dict[str, dict[str, Ended]] = {}
+    for name, mine in sorted(_by_name(cases).items()):
+        ended = by_name.setdefault(name, {})
+        for case in mine:
+            used, at = case.closed.usage, f"{case.problem.domain}/{case.problem.id}"
+            # Of several walks over a problem the first counts: later ones may know it already.
+            if case.outcome != "unknown":
+                ended.setdefault(at, Ended(case.outcome == "right", used.calls, used.tokens))
     for bank, dataset, drawn, _ in _held(banked):
         others = ((name, ended) for name, ended in by_name.items() if name != bank)
         found = (beside(drawn, name, ended) for name, ended in others)
@@ -272,21 +277,11 @@ def _held(cases: Sequence[Case]) -> Iterator[tuple[str, str | None, list[Drawn],
         if mine[0].opened.policy == CHAINS:
             whole = [case for case in mine if len(samples(case).answers) >= BANK]
             sets = sorted({case.problem.dataset or "" for case in whole})
+            # All of several sets first, then each; a bank of one set is not shown twice.
             for dataset in [None, *sets] if len(sets) > 1 else sets:
                 of = [case for case in whole if dataset in (None, case.problem.dataset or "")]
                 drawn = [found for found in map(_drawn, of) if found is not None]
                 yield name, dataset, drawn, len(of) - len(drawn)
-
-
-def _ended(cases: Sequence[Case]) -> dict[str, Ended]:
-    """What graded episodes came to, by problem; of several walks over one the first."""
-    found: dict[str, Ended] = {}
-    for case in cases:
-        if case.outcome != "unknown":
-            used, problem = case.closed.usage, case.problem
-            ended = Ended(case.outcome == "right", used.calls, used.tokens)
-            found.setdefault(f"{problem.domain}/{problem.id}", ended)
-    return found
 
 
 def _drawn(case: Case) -> Drawn | None:
@@ -296,6 +291,7 @@ def _drawn(case: Case) -> Drawn | None:
     answers = [event.answer for event in said]
     if any(case.judged(answer) is None for answer in answers):
         return None
+    # Answers that say the same in other words are one kind, as they are in a vote.
     given = [answer for answer in answers if answer is not None]
     kinds_of = dict(zip(given, kinds(given, case.problem.problem), strict=True))
     chains = (

@@ -4,6 +4,10 @@ All of it but the product's version follows from the records that come along, so
 is verified. It cannot promise what they do not hold.
 """
 
+# `manifest_of` is asked twice: by `pack.packed`, over a log that holds the chosen records alone,
+# and by whoever verifies a file, over the same. Only so can each line of it be checked. Whatever
+# the whole log would have to be asked for cannot stand in it.
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -54,14 +58,27 @@ def manifest_of(
     """The manifest of evidence that lies on a log of its own."""
     total = sum(chain.count + len(chain.records) for chain in chains)
     here = sum(len(chain.here) for chain in chains)
+    closed, admitted = log.find(episode, "closed"), log.find(episode, "admitted")
+    ended = closed if isinstance(closed, EpisodeClosed) else None
+    policies: set[str] = set()
+    models: set[str] = set()
+    for record in log.records(kinds=("episode.opened", "batch.closed", "completed")):
+        event = record.event
+        if isinstance(event, EpisodeOpened | BatchClosed):
+            policies.add(f"{event.policy}@{event.policy_version}")
+        elif isinstance(event, Completed):
+            models.add(event.model)
     return {
         "format": FORMAT,  # first: by it a file is known
         "version": VERSION,
         "product": product(),
         "episode": episode,
-        **_ended(log, episode),
-        "policies": _policies(log),
-        "models": _models(log),
+        "problem": admitted.problem.problem if isinstance(admitted, ProblemAdmitted) else None,
+        "status": None if ended is None else ended.status,
+        "answer": None if ended is None else ended.answer,
+        "confidence": None if ended is None else ended.confidence,
+        "policies": sorted(policies),
+        "models": sorted(models),
         "memory": memory,
         "absent": {"rows": total - here, "what": list(ABSENT)},
         "parts": said.parts,
@@ -69,38 +86,6 @@ def manifest_of(
         "numbered": said.numbered,
         "signed_by": said.signed_by,
     }
-
-
-def _ended(log: SqliteLog, episode: str) -> Json:
-    closed, admitted = log.find(episode, "closed"), log.find(episode, "admitted")
-    said: Json = {"problem": None}
-    if isinstance(admitted, ProblemAdmitted):
-        said = {"problem": admitted.problem.problem}
-    if not isinstance(closed, EpisodeClosed):
-        return said | {"status": None, "answer": None, "confidence": None}
-    return said | {
-        "status": closed.status,
-        "answer": closed.answer,
-        "confidence": closed.confidence,
-    }
-
-
-def _policies(log: SqliteLog) -> list[str]:
-    """Every policy whose work is here, with its version."""
-    kinds = ("episode.opened", "batch.closed")
-    return sorted(
-        {
-            f"{event.policy}@{event.policy_version}"
-            for event in (record.event for record in log.records(kinds=kinds))
-            if isinstance(event, (EpisodeOpened, BatchClosed))
-        }
-    )
-
-
-def _models(log: SqliteLog) -> list[str]:
-    """Every name that a model gave itself."""
-    events = (record.event for record in log.records(kinds=("completed",)))
-    return sorted({event.model for event in events if isinstance(event, Completed)})
 
 
 # -- what it rests on ------------------------------------------------------------------------------
@@ -139,6 +124,8 @@ def _version(log: SqliteLog, find: Find, scope: str, opened: EpisodeOpened) -> M
         return None
     number = opened.memory_version
     versions = learner.memory(scope).versions
+    # Without the record of the version nobody can say
+    # that the memory which is folded here is that one.
     if log.find(learning_id(scope, number, opened.memory_revision), "version") is None:
         return None
     try:
@@ -169,20 +156,18 @@ class Sources:
         if item is None:
             return {"id": name, "kind": None}
         found: Json = {"learned_in": None, "lessons": [], "sources": list(item.evidence)}
+        # Its own scope comes first: an item that it took over and then learned itself is its own.
         for taught in self.learned.values():
             if taught.knows(item):
                 found = taught.of(item)
                 break
         said = {"id": name, "kind": item.kind, "role": item.role, "text": item.text}
-        taken = {each: case for each in found["sources"] if (case := self._case(each)) is not None}
+        # Sources that another tool recorded are no episodes of ours: their reader must look there.
+        taken: Json = {}
+        for source in filter(is_taken, found["sources"]):
+            if isinstance(case := self.log.find(source, "taken"), TraceTaken):
+                taken[source] = {"tool": case.tool, "trace": case.trace, "source": case.source}
         return said | {"batch": item.batch} | found | ({"taken": taken} if taken else {})
-
-    def _case(self, source: str) -> Json | None:
-        """Of a source that another tool recorded: which tool, under which id, in which file."""
-        case = self.log.find(source, "taken") if is_taken(source) else None
-        if not isinstance(case, TraceTaken):
-            return None
-        return {"tool": case.tool, "trace": case.trace, "source": case.source}
 
 
 @dataclass(slots=True)
@@ -202,6 +187,8 @@ class Taught:
             self.lessons[event.id] = episode, event
         elif isinstance(event, KnowledgeConsolidated):
             before = self.rules.get(event.role, {})
+            # A rule that is kept word for word was learned when
+            # it was first written, and not each time since.
             now = {text: before.get(text, (episode, event)) for _, text in event.rules}
             self.rules[event.role] = now
 

@@ -5,9 +5,14 @@ stretch of each chain that they stand in; where it was signed, the signature und
 digest of each part, so that its own line stands for the whole file. No byte of the file is without a digest.
 """
 
+# `packed` writes, `Pack` reads, and `Pack.altered` names what does not agree. Every byte that is
+# read was written by somebody who may want to be believed: so the file is taken apart into records,
+# a log of their own is made of these, and manifest and lines are written anew from it. What comes
+# out must be the file, byte by byte; nothing is believed because it stands there.
+
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -89,13 +94,11 @@ def head_of(manifest: bytes, episode: str, lines: int) -> Head:
 
 def digests(kept: Lines) -> Json:
     """How many lines each part has, and its digest."""
-    return {
-        part: {"lines": len(lines), "sha256": _digest_of(lines)} for part, lines in kept.items()
-    }
-
-
-def _digest_of(lines: Iterable[bytes]) -> str:
-    return sha256(b"".join(line + b"\n" for line in lines)).hexdigest()
+    found: Json = {}
+    for part, lines in kept.items():
+        whole = b"".join(line + b"\n" for line in lines)
+        found[part] = {"lines": len(lines), "sha256": sha256(whole).hexdigest()}
+    return found
 
 
 # -- reading ---------------------------------------------------------------------------------------
@@ -149,14 +152,20 @@ class Pack:
             said = _object(number, row)
             part = _part_of(said)
             if part == "signature" and number == len(rows):
-                signature = _signature(number, said)
+                signature = said["signature"]
+                if not isinstance(signature, str):
+                    raise NoPack(f"{number}: signature: not a text")
                 continue
+            # One order alone, so that equal evidence has equal bytes.
             if part not in PARTS or PARTS.index(part) < at:
                 raise NoPack(f"{number}: {part} in that place")
             at = PARTS.index(part)
             kept[part].append(row)
             if part == "chains":
-                chains.append(_chain(number, said))
+                try:
+                    chains.append(Chain.of(said))
+                except BadChain as error:
+                    raise NoPack(f"{number}: {error}") from error
         if len({chain.name for chain in chains}) < len(chains):
             raise NoPack("a chain stands there twice")
         return cls(rows[0], manifest, kept, chains, signature, len(rows))
@@ -169,8 +178,21 @@ class Pack:
         """Everything that does not agree within the file."""
         yield from unlike(self.chains, links_of(log, numbered=self.numbered))
         try:
-            yield from self._written_otherwise(log)
-            yield from self._foreign(log)
+            # Lines that say more or else than the row that they
+            # make: what nobody reads here, somebody may elsewhere.
+            told = (*self.lines["records"], *self.lines["messages"])
+            for number, (line, row) in enumerate(zip(told, lines_of(log), strict=True), 2):
+                if line != (now := orjson.dumps(row)):
+                    yield Broken("lines", f"line {number}", "changed", now.decode(), line.decode())
+            # Records that the episode does not rest on: they
+            # would look as if they were part of its case.
+            found = cut_out(log, self.episode, learned=True)
+            rows = (
+                *(("records", at) for at in record_offsets(log) if at not in found.records),
+                *(("messages", at) for at in message_offsets(log) if at not in found.messages),
+            )
+            for table, offset in rows:
+                yield Broken(table, f"{table} {offset}", "added", "not part of it", "a row")
             yield from self._derived(log, find)
         except Exception as error:  # what was changed can break anything that relied on it
             said = f"{type(error).__name__}: {error}"
@@ -183,39 +205,25 @@ class Pack:
 
     def _derived(self, log: SqliteLog, find: Find) -> Iterator[Broken]:
         """Everything in the manifest that its records and chains do not make."""
-        said = Claims(digests(self.lines), self.numbered, self.manifest.get("signed_by"))
+        claims = Claims(digests(self.lines), self.numbered, self.manifest.get("signed_by"))
         memory = self.manifest.get("memory")
         with suppress(NoPolicy):  # then nobody here can say what was learned
             memory = memory_of(log, self.episode, find)
-        derived = manifest_of(log, self.episode, memory, self.chains, said)
+        derived = manifest_of(log, self.episode, memory, self.chains, claims)
+        # Whoever made the file says by which build; this one cannot know it.
         derived["product"] = self.manifest.get("product")
         if self.first == orjson.dumps(derived):
             return
-        odd = [n for n in sorted({*derived, *self.manifest}) if self._says(n) != _said(derived, n)]
-        for name in odd or ["line"]:  # the order of its fields, or a name for nothing
-            now, told = _said(derived, name), self._says(name)
-            yield Broken("manifest", f"manifest {name}", "changed", now[:200], told[:200])
-
-    def _says(self, name: str) -> str:
-        return _said(self.manifest, name)
-
-    def _written_otherwise(self, log: SqliteLog) -> Iterator[Broken]:
-        """Lines that say more or else than the row that they make: what nobody reads here, somebody may elsewhere."""
-        told = (*self.lines["records"], *self.lines["messages"])
-        for number, (line, row) in enumerate(zip(told, lines_of(log), strict=True), 2):
-            if line != (now := orjson.dumps(row)):
-                yield Broken("lines", f"line {number}", "changed", now.decode(), line.decode())
-
-    def _foreign(self, log: SqliteLog) -> Iterator[Broken]:
-        """Records that the episode does not rest on."""
-        found = cut_out(log, self.episode, learned=True)
-        for table, chosen, held in (
-            ("records", found.records, record_offsets(log)),
-            ("messages", found.messages, message_offsets(log)),
-        ):
-            for offset in held:
-                if offset not in chosen:
-                    yield Broken(table, f"{table} {offset}", "added", "not part of it", "a row")
+        odd: list[tuple[str, str, str]] = []
+        for name in sorted({*derived, *self.manifest}):
+            now, was = (
+                orjson.dumps(said[name]).decode() if name in said else ""
+                for said in (derived, self.manifest)
+            )
+            odd += [(name, now, was)] if now != was else []
+        # Without an odd field it is the order of its fields, or a name for nothing.
+        for name, now, was in odd or [("line", "", "")]:
+            yield Broken("manifest", f"manifest {name}", "changed", now[:200], was[:200])
 
 
 def _object(number: int, row: bytes) -> Json:
@@ -225,9 +233,8 @@ def _object(number: int, row: bytes) -> Json:
         raise NoPack(f"{number}: not JSON: {error}") from error
     if not isinstance(said, dict):
         raise NoPack(f"{number}: not a JSON object")
-    if (
-        orjson.dumps(said) != row
-    ):  # a field that stands twice is read so by one reader, and otherwise by another
+    # A field that stands twice is read so by one reader, and otherwise by another.
+    if orjson.dumps(said) != row:
         raise NoPack(f"{number}: written otherwise than by us: a field twice, or spaces")
     return cast("Json", said)
 
@@ -257,19 +264,6 @@ def _part_of(said: Json) -> str:
     )
 
 
-def _signature(number: int, said: Json) -> str:
-    if not isinstance(said["signature"], str):
-        raise NoPack(f"{number}: signature: not a text")
-    return str(said["signature"])
-
-
-def _chain(number: int, said: Json) -> Chain:
-    try:
-        return Chain.of(said)
-    except BadChain as error:
-        raise NoPack(f"{number}: {error}") from error
-
-
 def _log_of(kept: Lines) -> SqliteLog:
     log, done = SqliteLog(":memory:", create=True), 0
     try:
@@ -277,15 +271,11 @@ def _log_of(kept: Lines) -> SqliteLog:
             for row in (*kept["records"], *kept["messages"]):
                 put(log, orjson.loads(row))
                 done += 1
+    # Whatever a line can be wrong in: it was read as JSON, and nothing more is known of it.
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, SqliteError) as error:
         log.close()
         raise NoPack(f"{done + 2}: not a line of a log: {error}") from error
     return log
-
-
-def _said(manifest: Json, name: str) -> str:
-    """A field as JSON; nothing where there is none of it."""
-    return orjson.dumps(manifest[name]).decode() if name in manifest else ""
 
 
 __all__ = ["Altered", "NoPack", "NoPolicy", "Pack", "digests", "head_of", "packed"]

@@ -5,6 +5,10 @@ another log's chains. What stands between it and the end mark is
 written by `metalogue evidence --write`, and by nobody else; `metalogue evidence` derives it again and compares.
 """
 
+# Prose and tables share a page, because figures without their circumstances mislead. Only what
+# stands between marks is ever written over: a table that somebody corrected by hand comes back as
+# it was derived, and a sentence outside is never touched.
+
 from __future__ import annotations
 
 import re
@@ -16,7 +20,7 @@ from streams.answering.models import ggufs
 from streams.research.analysis.plots import Plot
 from streams.research.analysis.report import number, share, table
 from streams.research.analysis.sampling import ORDERS, Sampled
-from streams.research.evidence.figures import Bank, Beside, Figures, Interval, Role, Row
+from streams.research.evidence.figures import Bank, Figures, Interval
 
 _MARK = re.compile(r"<!-- evidence: (\S{1,1000})(?: with (\S{1,1000}))? -->\n?")
 END = "end"
@@ -67,12 +71,41 @@ def _parts(text: str) -> Iterator[tuple[re.Match[str] | None, str]]:
 
 def tables_of(found: Figures, hashes: Mapping[str, str], sizes: Mapping[str, int]) -> str:
     """Everything that is told of one log, as Markdown."""
+    runs = [
+        [
+            f"`{row.name}`",
+            f"{row.closed}",
+            f"{row.right}",
+            f"{row.graded}",
+            share(row.right / row.graded if row.graded else None),
+            _spread(row.interval),
+            number(row.calls, 1),
+            number(row.tokens, 0)
+            + (f" ({row.tokens_unknown} unknown)" if row.tokens_unknown else ""),
+            f"{row.unfinished}",
+        ]
+        for row in found.rows
+    ]
+    roles: list[list[str]] = []
+    for role in found.roles:
+        read = share(role.read / role.first if role.first else None)
+        counts = (role.again, role.again_read, role.refused, role.cut)
+        roles.append([role.name, f"{role.first}", f"{role.read}", read, *map(str, counts)])
+    beside: list[list[str]] = []
+    for bank in found.beside:
+        of = f", {bank.dataset}" if bank.dataset else ""
+        head = (
+            f"Runs on the problems of `{bank.name}`{of}, each paired with the vote of five chains:"
+        )
+        # A run has ended some of the problems only: so each row says of how many it is.
+        rows = [[f"`{run.rule}`", f"{problems}", *_rule(run)[1:]] for run, problems in bank.runs]
+        beside.append([head, "", *table(_BESIDE, rows)])
     parts = [
         _about(found),
-        table(_RUNS, [_run(row) for row in found.rows]),
-        *([table(_ROLES, [_role(each) for each in found.roles])] if found.roles else []),
+        table(_RUNS, runs),
+        *([table(_ROLES, roles)] if roles else []),
         *(_bank(each) for each in found.banks),
-        *(_beside(each) for each in found.beside),
+        *beside,
         table(
             ("segment", "bytes", "SHA-256"),
             [[f"`{name}`", f"{sizes[name]:,}", f"`{each}`"] for name, each in hashes.items()],
@@ -84,9 +117,13 @@ def tables_of(found: Figures, hashes: Mapping[str, str], sizes: Mapping[str, int
 def _about(found: Figures) -> Sequence[str]:
     spent = "unknown" if found.tokens is None else f"{found.tokens:,}"
     hours = f"{found.hours:.2f} hours from the first record to the last"
+    # A name says little: files of one name differ by how
+    # they were quantised. So the hash, where it is known.
+    files = {each.filename: f", of the file with SHA-256 `{each.sha256}`" for each in ggufs()}
     return [
         f"- Replies: {sum(found.models.values()):,}, of {spent} tokens, in {hours}",
-        *(f"- Model: `{name}`, {count:,} replies{_file(name)}" for name, count in found.models.items()),
+        *(f"- Model: `{name}`, {count:,} replies{files.get(f'{name}.gguf', '')}"
+          for name, count in found.models.items()),
         f"- Backbones: {', '.join(f'`{each}`' for each in found.backbones)}; "
         f"seeds {', '.join(map(str, found.seeds))}",
         f"- Verified: {found.verified:,} episodes, {found.facts:,} facts, 0 model calls; "
@@ -94,38 +131,10 @@ def _about(found: Figures) -> Sequence[str]:
     ]  # fmt: skip
 
 
-def _file(model: str) -> str:
-    """The hash of a known model's file."""
-    for each in ggufs():
-        if each.filename == f"{model}.gguf":
-            return f", of the file with SHA-256 `{each.sha256}`"
-    return ""
-
-
 _RUNS = ("run", "closed", "right", "graded", "accuracy", "95 %", "calls", "tokens", "open")
 
 
-def _run(row: Row) -> list[str]:
-    return [
-        f"`{row.name}`",
-        f"{row.closed}",
-        f"{row.right}",
-        f"{row.graded}",
-        share(row.right / row.graded if row.graded else None),
-        _spread(row.interval),
-        number(row.calls, 1),
-        number(row.tokens, 0) + (f" ({row.tokens_unknown} unknown)" if row.tokens_unknown else ""),
-        f"{row.unfinished}",
-    ]
-
-
 _ROLES = ("role", "first askings", "read", "share", "asked again", "then read", "refused", "cut")
-
-
-def _role(role: Role) -> list[str]:
-    read = share(role.read / role.first if role.first else None)
-    counts = (role.again, role.again_read, role.refused, role.cut)
-    return [role.name, f"{role.first}", f"{role.read}", read, *map(str, counts)]
 
 
 _RULES = ("rule", "chains", "tokens", "right, %", "95 %", "− vote of 5", "95 %", "tokens of its")
@@ -162,14 +171,6 @@ _BESIDE = (
     "95 %",
     "tokens of its",
 )
-
-
-def _beside(found: Beside) -> Sequence[str]:
-    """Runs on the problems of a bank, each held against the vote of five on those that it has ended."""
-    rows = [[f"`{each.rule}`", f"{problems}", *_rule(each)[1:]] for each, problems in found.runs]
-    of = f", {found.dataset}" if found.dataset else ""
-    head = f"Runs on the problems of `{found.name}`{of}, each paired with the vote of five chains:"
-    return [head, "", *table(_BESIDE, rows)]
 
 
 _FAMILIES = {

@@ -64,6 +64,7 @@ class Segments:
                     put(log, line)
                 except (ValueError, KeyError, TypeError, AttributeError, SqliteError) as error:
                     raise BadSegment(f"{self.folder}: line {count} of its log: {error}") from error
+        # What is sealed can be read only now that the log's own records are on it.
         log.unlock()
         return count
 
@@ -80,8 +81,11 @@ class Segments:
         self.folder.mkdir(parents=True, exist_ok=True)
         file = self.folder / _name(len(self.files()) + 1)
         text = b"".join(orjson.dumps(line) + b"\n" for line in new)
+        # Under another name until it is whole: a segment that was cut off would be taken for the
+        # next one, and its log could not be restored from there on.
         part = file.with_suffix(".part")
         try:
+            # A segment is written once and kept for ever, so time is spent on its size.
             part.write_bytes(lzma.compress(text, preset=9 | lzma.PRESET_EXTREME))
             part.rename(file)
         finally:
@@ -97,6 +101,8 @@ class Segments:
                 record, last = line["offset"], line
             elif "keyed" not in line:
                 message = line["offset"]
+        # The newest record that is kept must stand on this log at the same offset. Segments of two
+        # logs would restore to one that nobody ever wrote.
         said = None if last is None else (last["episode"], last["address"], last["at_ms"])
         if said is not None and record_at(log, record) != said:
             raise BadSegment(f"{self.folder} holds the segments of another log than {log.path}")

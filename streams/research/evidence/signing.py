@@ -1,5 +1,10 @@
 """Signatures under evidence: Ed25519, by the library `cryptography` (extra ``sign``), with keys in PEM files."""
 
+# The library is loaded only where something is signed or verified: most
+# installations never do either. A key has no owner here. Whose it is must
+# be known from elsewhere, which is why `is_signed` takes the name of a
+# key that the caller trusts, and never that which a file says of itself.
+
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
@@ -41,6 +46,7 @@ def public_key(pem: bytes) -> str:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
+    # Whoever has only the private file at hand need not make a public one first.
     if b"PRIVATE KEY" in pem:
         return name_of(private_key(pem).public_key())
     try:

@@ -22,6 +22,23 @@ HEADERS = (
 
 def document() -> dict[str, Any]:
     """The whole document."""
+    operations: dict[str, Any] = {}
+    for stage in STAGES:
+        for action, names in (("send", stage.writes), ("receive", stage.reads)):
+            for name in names:
+                operations[f"{stage.name}-{action}-{name}"] = {
+                    "action": action,
+                    "channel": {"$ref": f"#/channels/{name}"},
+                    "summary": stage.about,
+                }
+    texts: dict[str, Any] = {name: {"type": "string"} for name in HEADERS}
+    claim = {"type": "string", "description": "The claim that a fenced record stands under."}
+    theirs = "Other headers of a problem come back on its answer: a trace, a correlation id, where to reply."
+    headers: dict[str, Any] = {
+        "type": "object",
+        "description": theirs,
+        "properties": texts | {"ce_epoch": claim},
+    }
     return {
         "asyncapi": "3.0.0",
         "info": {
@@ -31,33 +48,30 @@ def document() -> dict[str, Any]:
             "license": {"name": "Apache-2.0"},
         },
         "defaultContentType": "application/json",
-        "servers": {"kafka": _server()},
+        "servers": {
+            "kafka": {
+                "host": "{host}",
+                "protocol": "kafka",
+                "variables": {"host": {"default": "127.0.0.1:9092"}},
+            }
+        },
         "channels": {topic.name: _channel(topic) for topic in TOPICS},
-        "operations": _operations(),
-        "components": {"messages": _messages(), "schemas": {"headers": _headers()}},
+        "operations": operations,
+        "components": {"messages": _messages(), "schemas": {"headers": headers}},
     }
-
-
-def _server() -> dict[str, Any]:
-    return {
-        "host": "{host}",
-        "protocol": "kafka",
-        "variables": {"host": {"default": "127.0.0.1:9092"}},
-    }
-
-
-def _address(topic: Topic) -> str:
-    if topic.name == "dead-letters":
-        return "{prefix}dlq.metalogue.problems.v1"
-    return f"{{prefix}}metalogue.{topic.name}.v1"
 
 
 def _channel(topic: Topic) -> dict[str, Any]:
+    # What a log is derived from is kept for ever; a
+    # broker's own default would drop it after a week.
     policy = {"cleanup.policy": ["delete"]} | ({"retention.ms": -1} if topic.kept else {})
+    # Only problems are ever refused, so the topic of what was refused bears their name.
+    dead = topic.name == "dead-letters"
+    names = sorted(KINDS) if topic.name in LOG else [PLAIN.get(topic.name, "dead-letter")]
     return {
-        "address": _address(topic),
+        "address": f"{{prefix}}{'dlq.metalogue.problems' if dead else f'metalogue.{topic.name}'}.v1",
         "description": topic.about,
-        "messages": {name: _ref("messages", name) for name in _names(topic)},
+        "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in names},
         "parameters": {
             "prefix": {"description": "Prefix of the log with a dot, or nothing.", "default": ""}
         },
@@ -67,28 +81,10 @@ def _channel(topic: Topic) -> dict[str, Any]:
     }
 
 
-def _names(topic: Topic) -> list[str]:
-    if topic.name in LOG:
-        return sorted(KINDS)
-    return [PLAIN.get(topic.name, "dead-letter")]
-
-
-def _operations() -> dict[str, Any]:
-    made: dict[str, Any] = {}
-    for stage in STAGES:
-        for action, names in (("send", stage.writes), ("receive", stage.reads)):
-            for name in names:
-                made[f"{stage.name}-{action}-{name}"] = {
-                    "action": action,
-                    "channel": {"$ref": f"#/channels/{name}"},
-                    "summary": stage.about,
-                }
-    return made
-
-
 def _messages() -> dict[str, Any]:
     plain = {name: _message(f"./schemas/{name}.v1.json", "problem id") for name in PLAIN.values()}
     events = {kind: _message(f"./schemas/events/{kind}.v1.json", "episode") for kind in KINDS}
+    # No schema: they are refused because they have none.
     dead: dict[str, Any] = {
         "contentType": "application/octet-stream",
         "summary": "The bytes as they came; headers __metalogue.errors.* say why they were refused.",
@@ -100,23 +96,12 @@ def _messages() -> dict[str, Any]:
 def _message(schema: str, key: str) -> dict[str, Any]:
     return {
         "contentType": "application/json",
-        "headers": _ref("schemas", "headers"),
+        "headers": {"$ref": "#/components/schemas/headers"},
         "payload": {"$ref": schema},
         "bindings": {
             "kafka": {"key": {"type": "string", "description": key}, "bindingVersion": BINDING}
         },
     }
-
-
-def _headers() -> dict[str, Any]:
-    texts: dict[str, Any] = {name: {"type": "string"} for name in HEADERS}
-    claim = {"type": "string", "description": "The claim that a fenced record stands under."}
-    theirs = "Other headers of a problem come back on its answer: a trace, a correlation id, where to reply."
-    return {"type": "object", "description": theirs, "properties": texts | {"ce_epoch": claim}}
-
-
-def _ref(kind: str, name: str) -> dict[str, str]:
-    return {"$ref": f"#/components/{kind}/{name}"}
 
 
 def text() -> str:
@@ -127,6 +112,7 @@ def text() -> str:
 def write(file: Path = FILE) -> bool:
     """Write the document; whether that changed the file."""
     now = text()
+    # Not written where nothing changed: its time would say otherwise.
     if file.is_file() and file.read_text(encoding="utf-8") == now:
         return False
     file.parent.mkdir(parents=True, exist_ok=True)

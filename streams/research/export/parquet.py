@@ -66,7 +66,10 @@ def export(log: SqliteLog, folder: Path, episode: str | None = None) -> dict[str
     """Write the folder; rows by table."""
     source = LogSource(log, fold(log, State()))
     chosen = Chosen(source) if episode is None else choose(source, episode)
+    # After everything has been read, so that a log
+    # that cannot be read leaves no half export behind.
     begin(folder)
+    # The README is written again at the end: until then it says that the export was not finished.
     counts = {table.name: write(folder, table, chosen) for table in EXPORTED}
     (folder / "README.md").write_text(described(counts), encoding="utf-8")
     (folder / "views.sql").write_text(views(), encoding="utf-8")
@@ -83,14 +86,15 @@ def begin(folder: Path) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     page = folder / "README.md"
-    if any(folder.iterdir()) and not (page.is_file() and _first_line(page) == TITLE):
-        raise NotOurs(f"{folder} holds files that are no export")
+    if any(folder.iterdir()):
+        first = ""
+        if page.is_file():
+            # Somebody's own README may be in any encoding, and may be long.
+            with page.open(encoding="utf-8", errors="replace") as lines:
+                first = lines.readline().rstrip("\n")
+        if first != TITLE:
+            raise NotOurs(f"{folder} holds files that are no export")
     page.write_text(f"{TITLE}\n\nIt was not finished.\n", encoding="utf-8")
-
-
-def _first_line(page: Path) -> str:
-    with page.open(encoding="utf-8", errors="replace") as lines:
-        return lines.readline().rstrip("\n")
 
 
 def write(folder: Path, table: Exported, chosen: Chosen) -> int:
@@ -119,6 +123,7 @@ def _schema(table: Exported, chosen: Chosen) -> Any:
     fields = [
         pa.field(column.name, arrow_type(column, dimensions))
         for column in table.columns
+        # A log without an embedder has no vectors, and Parquet knows no list of unknown length.
         if column.kind != "vector" or dimensions
     ]
     return pa.schema(fields)
@@ -130,6 +135,7 @@ def choose(source: LogSource, episode: str) -> Chosen:
     texts = [text_key(digest) for event in journal.values() for digest in digests(event)]
     ids = {name for event in journal.values() for name in items_of(event)}
     admitted = journal.get("admitted")
+    # An episode that learns has no problem; its scope stands in its name.
     scope = getattr(admitted, "scope", None) or episode.removeprefix("b/").rpartition("/")[0]
     memory = pinned_by(source, scope, journal)
     items = {f"{scope}/{name_of(item)}" for item in memory.whole() if item.id in ids}

@@ -58,7 +58,13 @@ def _struct_schema(model: type[Struct]) -> dict[str, Any]:
     _, said = msgspec_json.schema_components([model], schema_hook=refer, ref_template=REF)
     for struct in (model, *_structs(Struct)):
         if struct.__name__ in said:
-            _say_defaults(struct, said[struct.__name__]["properties"])
+            # Those defaults too that stand in every record;
+            # msgspec says none that a function makes.
+            for each in structs.fields(struct):
+                if each.default_factory is not NODEFAULT:
+                    value = orjson.loads(to_json(each.default_factory()))
+                    properties = said[struct.__name__]["properties"]
+                    properties[each.encode_name].setdefault("default", value)
             # Python keeps the indentation of docstrings up to 3.12.
             said[struct.__name__]["description"] = cleandoc(struct.__doc__ or "")
     own = said.pop(model.__name__)
@@ -70,14 +76,6 @@ def _structs(base: type[Struct]) -> Iterator[type[Struct]]:
     for struct in base.__subclasses__():
         yield struct
         yield from _structs(struct)
-
-
-def _say_defaults(struct: type[Struct], properties: dict[str, Any]) -> None:
-    """Say those defaults too that stand in every record."""
-    for each in structs.fields(struct):
-        if each.default_factory is not NODEFAULT:
-            value = orjson.loads(to_json(each.default_factory()))
-            properties[each.encode_name].setdefault("default", value)
 
 
 def schemas() -> dict[str, dict[str, Any]]:
@@ -120,21 +118,18 @@ def compare(folder: Path = FOLDER) -> list[tuple[str, str, bool]]:
     found = [(path, "is not there", False) for path in now.keys() - before.keys()]
     found += [(path, "is of no model of this build", True) for path in before.keys() - now.keys()]
     for path in now.keys() & before.keys():
-        found += [(path, what, breaks) for what, breaks in _differences(before[path], now[path])]
+        text = before[path].read_text(encoding="utf-8")
+        if text == text_of(now[path]):
+            continue
+        try:
+            changed = list(_walk(json.loads(text), now[path], ""))
+        except json.JSONDecodeError as error:
+            changed = [(f"line {error.lineno}: not JSON: {error.msg}", True)]
+        # Spaces or an order of keys: no validator sees
+        # it, and the file is still not what is written.
+        changed = changed or [("is spelled differently", False)]
+        found += [(path, what, breaks) for what, breaks in changed]
     return sorted(found)
-
-
-def _differences(file: Path, now: dict[str, Any]) -> Iterator[tuple[str, bool]]:
-    text = file.read_text(encoding="utf-8")
-    if text == text_of(now):
-        return
-    try:
-        before = json.loads(text)
-    except json.JSONDecodeError as error:
-        yield f"line {error.lineno}: not JSON: {error.msg}", True
-        return
-    changed = list(_walk(before, now, ""))
-    yield from changed or [("is spelled differently", False)]
 
 
 def _walk(one: Any, two: Any, at: str) -> Iterator[tuple[str, bool]]:
@@ -148,6 +143,7 @@ def _walk(one: Any, two: Any, at: str) -> Iterator[tuple[str, bool]]:
         if name not in now:
             yield f"{here.lstrip('.')} is gone", True
         elif name not in before:
+            # A new property is optional, or `required` has changed too, which is told by itself.
             harmless = at.endswith((".properties", ".$defs")) or name in NOTES
             yield f"{here.lstrip('.')} is new", not harmless
         else:

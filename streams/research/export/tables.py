@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import orjson
 
-from state.folds.grades import GradesFold
 from state.projections.arms import FIGURES, of_memory
 from state.projections.episodes import EPISODES
 from state.projections.graph import (
@@ -47,6 +45,7 @@ class Chosen:
 
     def closings(self) -> Iterator[RecordRow]:
         """The batches that it may be a member of, in order; of a learning episode its own."""
+        # A batch's record belongs to the episode that learned, and names its members.
         whole = self if self.is_learning else replace(self, episode=None)
         return whole.records("batch.closed")
 
@@ -58,6 +57,18 @@ class Chosen:
     def is_part_of(self, member: Row) -> bool:
         """Whether a batch's member belongs to this part."""
         return self.is_learning or self.episode in (None, member["episode"])
+
+    def is_itself(self, row: Row) -> bool:
+        """Whether a row of the table of episodes is that of the one episode."""
+        return bool(row["key"] == self.episode)
+
+    def has_item(self, row: Row) -> bool:
+        """Whether the one episode named the memory item of a row."""
+        return row["key"] in self.items
+
+    def has_graph(self, row: Row) -> bool:
+        """Whether a row is of the graph that the one episode could know of."""
+        return bool(row["scope"] == self.scope)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +91,7 @@ def _completions(chosen: Chosen) -> Iterator[Row]:
         said = orjson.loads(row.body)
         kept = (*TOKENS, "text", "finish", "model", "attempts", "cost", "seconds", "truncated")
         place = {name: getattr(row, name) for name in ("offset", "topic", "episode", "address")}
+        # What was asked begins with the kind of question, and then names the role.
         asked = said["asked"].split(" ")
         yield {
             **place,
@@ -91,25 +103,23 @@ def _completions(chosen: Chosen) -> Iterator[Row]:
 
 def _batches(chosen: Chosen) -> Iterator[Row]:
     """Members as each batch was closed last: again without those that were forgotten since."""
-    closed = (json.loads(row.body) for row in chosen.closings())
-    newest = {(each["scope"], each["batch"]): each for each in closed}
+    read = (json.loads(row.body) for row in chosen.closings())
+    newest = {(each["scope"], each["batch"]): each for each in read}
     grades = chosen.source.state.outcomes
-    members = (row for each in newest.values() for row in _members(each, grades))
-    return filter(chosen.is_part_of, members)
-
-
-def _members(closed: dict[str, Any], grades: GradesFold) -> Iterator[Row]:
-    for place, member in enumerate(closed["members"]):
-        answered = closed["outcomes"][place] != "withheld"
-        yield {
-            "scope": closed["scope"],
-            "batch": closed["batch"],
-            "place": place,
-            "episode": member,
-            "outcome": closed["outcomes"][place],
-            "graded": grades.of(member).standing(answered),
-            "memory_version": closed["previous"],
-        }
+    for closed in newest.values():
+        for place, member in enumerate(closed["members"]):
+            outcome = closed["outcomes"][place]
+            row: Row = {
+                "scope": closed["scope"],
+                "batch": closed["batch"],
+                "place": place,
+                "episode": member,
+                "outcome": outcome,  # as it was when the batch was closed; `graded` is as it is now
+                "graded": grades.of(member).standing(outcome != "withheld"),
+                "memory_version": closed["previous"],
+            }
+            if chosen.is_part_of(row):
+                yield row
 
 
 def _arms(chosen: Chosen) -> Iterator[Row]:
@@ -125,6 +135,7 @@ def projected(table: Table, mine: Callable[[Chosen, Row], bool]) -> Exported:
     """A projected table as part of an export."""
 
     def rows(chosen: Chosen) -> Iterator[Row]:
+        # In chunks, for a table of a million rows would not fit into memory as Python's objects.
         for part in chunks(table.keys(chosen.source)):
             for row in table.rows(chosen.source, sorted(part)):
                 if chosen.episode is None or mine(chosen, row):
@@ -133,18 +144,6 @@ def projected(table: Table, mine: Callable[[Chosen, Row], bool]) -> Exported:
     key = Column("key", "text", "unique name")
     off = Column("off", "int", "offset of the record that changed it last")
     return Exported(table.name, table.about, (key, off, *table.columns), rows)
-
-
-def _its_item(chosen: Chosen, row: Row) -> bool:
-    return row["key"] in chosen.items
-
-
-def _its_graph(chosen: Chosen, row: Row) -> bool:
-    return bool(row["scope"] == chosen.scope)
-
-
-def _itself(chosen: Chosen, row: Row) -> bool:
-    return bool(row["key"] == chosen.episode)
 
 
 EVENTS = Exported(
@@ -202,14 +201,14 @@ ARMS = Exported(
 )
 EXPORTED = (
     EVENTS,
-    projected(EPISODES, _itself),
+    projected(EPISODES, Chosen.is_itself),
     COMPLETIONS,
-    projected(LESSONS, _its_item),
-    projected(KNOWLEDGE, _its_item),
+    projected(LESSONS, Chosen.has_item),
+    projected(KNOWLEDGE, Chosen.has_item),
     BATCHES,
     ARMS,
-    projected(GRAPH_QUERIES, _its_item),
-    projected(GRAPH_PATHS, _its_graph),
-    projected(GRAPH_METACOGNITIONS, _its_item),
-    projected(GRAPH_EDGES, _its_graph),
+    projected(GRAPH_QUERIES, Chosen.has_item),
+    projected(GRAPH_PATHS, Chosen.has_graph),
+    projected(GRAPH_METACOGNITIONS, Chosen.has_item),
+    projected(GRAPH_EDGES, Chosen.has_graph),
 )

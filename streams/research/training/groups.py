@@ -8,6 +8,11 @@ token log-probabilities where the backbone kept them; what came between is maske
 Source: trainable graph memory, stage 3: eq. (5), (11), (12).
 """
 
+# `groups` reads the log once for what was learned and graded, so that each episode's memory is
+# known, and then runs every closed episode again over its own record. Prompts are not kept on the
+# log; what a model was really asked is had by no other way. An episode that this build cannot run
+# again is left out, never guessed.
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -59,6 +64,8 @@ class Turn:
 
     def then(self, later: Turn) -> tuple[Message, ...] | None:
         """What came between this reply and a later turn that goes on from it; none if it does not."""
+        # As roles and policies put a reply into their next prompt; in any other spelling no turn
+        # would be found to go on from it.
         said = (*self.messages, ("assistant", self.completion.strip() or "(no reply)"))
         between = later.messages[len(said) :]
         return between if between and later.messages[: len(said)] == said else None
@@ -76,6 +83,8 @@ def sequences(turns: tuple[Turn, ...]) -> list[Sequence]:
     """Turns in the conversations that they belong to: each goes on with the newest that it continues."""
     found: list[Sequence] = []
     for at, turn in enumerate(turns):
+        # The newest first: where two conversations are
+        # alike so far, it is the newer one that goes on.
         for each in reversed(found):
             between = turns[each.turns[-1]].then(turn)
             if between is not None:
@@ -115,32 +124,31 @@ class Group:
             "problem_id": self.problem_id,
             "policy": self.policy,
             "reference": references.get((self.domain, self.problem_id)),
-            "rollouts": [_rollout(each, gain) for each, gain in zip(known, gains, strict=True)],
+            "rollouts": [
+                {
+                    "episode": each.episode,
+                    "seed": each.seed,
+                    "reward": each.reward,
+                    "advantage": gain,
+                    "turns": [
+                        {
+                            "at": turn.at,
+                            "prompt": _messages(turn.messages),
+                            "completion": turn.completion,
+                            "logprob": turn.logprob,
+                            "token_logprobs": turn.token_logprobs,
+                            "tokens": turn.tokens,
+                        }
+                        for turn in each.turns
+                    ],
+                    "sequences": [
+                        {"turns": one.turns, "between": [_messages(came) for came in one.between]}
+                        for one in sequences(each.turns)
+                    ],
+                }
+                for each, gain in zip(known, gains, strict=True)
+            ],
         }
-
-
-def _rollout(each: Rollout, gain: float) -> dict[str, Any]:
-    return {
-        "episode": each.episode,
-        "seed": each.seed,
-        "reward": each.reward,
-        "advantage": gain,
-        "turns": [
-            {
-                "at": turn.at,
-                "prompt": _messages(turn.messages),
-                "completion": turn.completion,
-                "logprob": turn.logprob,
-                "token_logprobs": turn.token_logprobs,
-                "tokens": turn.tokens,
-            }
-            for turn in each.turns
-        ],
-        "sequences": [
-            {"turns": one.turns, "between": [_messages(came) for came in one.between]}
-            for one in sequences(each.turns)
-        ],
-    }
 
 
 def _messages(messages: tuple[Message, ...]) -> list[dict[str, str]]:
@@ -151,10 +159,26 @@ def groups(
     log: SqliteLog, least: int = 2, scored: Scored = "exact_match"
 ) -> Iterator[dict[str, Any]]:
     """Every group with so many roll-outs of known reward, in order of their first episode."""
-    found: dict[str, Group] = {}
     labels = references(log)
-    for name, group, rollout in _rollouts(log, labels if scored == "f1" else None):
-        found.setdefault(name, group).rollouts.append(rollout)
+    learner, grades = Learner(find, LogRecords(log)), GradesFold()
+    for record in log.records("learning"):
+        learner.feed(record.episode, record.address, record.event)
+        if isinstance(record.event, Graded):
+            grades.feed(record.episode, record.event)
+    found: dict[str, Group] = {}
+    for episode in episodes.closed(log):
+        work = _work(log, learner, episode)
+        turns = tuple(turns_of(work)) if work is not None else ()
+        if work is None or not turns:
+            continue
+        problem = work.admitted.problem
+        policy = f"{work.opened.policy}@{work.opened.policy_version}"
+        # The first prompt holds the memory that was shown: roll-outs that knew something else are
+        # of another group, for an advantage over them would be that of what they knew.
+        name = digest([problem.domain, problem.id, policy, turns[0].messages])
+        group = found.setdefault(name, Group(problem.domain, problem.id, policy))
+        gain = _f1(work, log, labels) if scored == "f1" else reward(grades.outcome(episode))
+        group.rollouts.append(Rollout(episode, work.opened.seed, turns, gain))
     for group in found.values():
         if sum(each.reward is not None for each in group.rollouts) >= least:
             yield group.as_json(labels)
@@ -168,27 +192,6 @@ def references(log: SqliteLog) -> Labels:
         for each in told
         if each.get("reference") is not None and each.get("problem_id")
     }
-
-
-def _rollouts(log: SqliteLog, labels: Labels | None) -> Iterator[tuple[str, Group, Rollout]]:
-    """Rewarded by exact match, or with ``labels`` by token F1."""
-    learner = Learner(find, LogRecords(log))
-    grades = GradesFold()
-    for record in log.records("learning"):
-        learner.feed(record.episode, record.address, record.event)
-        if isinstance(record.event, Graded):
-            grades.feed(record.episode, record.event)
-    for episode in episodes.closed(log):
-        work = _work(log, learner, episode)
-        turns = tuple(turns_of(work)) if work is not None else ()
-        if work is None or not turns:
-            continue
-        problem = work.admitted.problem
-        policy = f"{work.opened.policy}@{work.opened.policy_version}"
-        name = digest([problem.domain, problem.id, policy, turns[0].messages])
-        gain = reward(grades.outcome(episode)) if labels is None else _f1(work, log, labels)
-        group = Group(problem.domain, problem.id, policy)
-        yield name, group, Rollout(episode, work.opened.seed, turns, gain)
 
 
 def _f1(work: Work, log: SqliteLog, labels: Labels) -> float | None:
@@ -209,6 +212,7 @@ def _work(log: SqliteLog, learner: Learner, episode: str) -> Work | None:
     admitted, opened = journal["admitted"], journal["opened"]
     assert isinstance(admitted, ProblemAdmitted)
     assert isinstance(opened, EpisodeOpened)
+    # A set's record is of several problems at once: no single reward is of any of its replies.
     if opened.members is not None or opened.within is not None:
         return None
     memories = learner.memory(admitted.scope).versions
@@ -235,6 +239,7 @@ def turns_of(work: Work) -> Iterator[Turn]:
     """Every reply of an episode with its prompt, derived again from the record."""
     asked, run = Asked(), work.run(None, None)
     steps = through(work.policy.solve(work.task, work.settings), watch=asked)
+    # An episode that a limit ended has replies too, and a reward: it was not enough.
     with suppress(OutOfLimit):
         replayed(drive(steps, run, Ledger.of(work.opened.limits, work.opened.prices)))
     for at, question in asked.questions:

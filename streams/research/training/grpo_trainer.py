@@ -44,6 +44,8 @@ def trainer(
     """
     if options.get("beta"):
         raise ValueError("no KL term: the export holds no log-probabilities of a reference model")
+    # Where all earned the same, nothing was better than anything: such a row has no gradient, and
+    # would only take up a place in a batch.
     rows = [row for row in rows_of(groups, tokenizer) if row["advantage"]]
     if len(rows) < LEAST:
         raise ValueError(
@@ -101,13 +103,9 @@ def as_batch(run: Any, rows: Sequence[Row]) -> dict[str, Any]:
         "advantages": torch.tensor([row["advantage"] for row in rows], device=device),
     }
     batch["num_items_in_batch"] = (batch["completion_mask"] * batch["tool_mask"]).sum()
+    # Where nobody kept what a token's probability was, that of the model as it is now stands in:
+    # the ratio begins at 1 there, as in a step on roll-outs that were drawn just before.
     kept = padded([row["logprobs"] for row in rows], 0.0)
-    batch["old_per_token_logps"] = kept.where(~kept.isnan(), _now(run, torch, batch))
-    return batch
-
-
-def _now(run: Any, torch: Any, batch: Mapping[str, Any]) -> Any:
-    """Each token's log-probability under the model as it is."""
     ids = torch.cat([batch["prompt_ids"], batch["completion_ids"]], dim=1)
     seen = torch.cat([batch["prompt_mask"], batch["completion_mask"]], dim=1)
     with torch.no_grad():
@@ -115,7 +113,8 @@ def _now(run: Any, torch: Any, batch: Mapping[str, Any]) -> Any:
         told = run._get_per_token_logps_and_entropies(
             run.model, ids, seen, batch["completion_ids"].size(1), batch_size=size
         )
-    return told[0].float()
+    batch["old_per_token_logps"] = kept.where(~kept.isnan(), told[0].float())
+    return batch
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

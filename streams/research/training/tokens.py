@@ -12,9 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import nan
-from typing import Any, TypeAlias, TypedDict
-
-Messages: TypeAlias = Sequence[Mapping[str, str]]
+from typing import Any, TypedDict
 
 
 class Row(TypedDict):
@@ -75,7 +73,10 @@ def _rows(
     places: list[int] = sequence["turns"]
     for at in places:
         turn = turns[at]
-        before = _rendered(turn["prompt"], tokenizer)
+        before: str = tokenizer.apply_chat_template(
+            list(turn["prompt"]), tokenize=False, add_generation_prompt=True
+        )
+        # By text and not by tokens, which may be cut otherwise where two turns meet.
         if row is not None and before.startswith(row.text):
             came = before[len(row.text) :]
             ids = _ids(came, tokenizer)
@@ -84,6 +85,8 @@ def _rows(
             if row is not None:
                 yield row
             row = _Row(before, before, _ids(before, tokenizer))
+        # By itself and not as part of what stands before: the model chose these tokens one by one,
+        # and no token of its own reaches over where it began.
         ids = _ids(turn["completion"], tokenizer)
         row.say(turn["completion"], ids, aligned(turn, ids, tokenizer), own=True)
     if row is not None:
@@ -93,16 +96,10 @@ def _rows(
 def aligned(turn: Mapping[str, Any], ids: Sequence[int], tokenizer: Any) -> list[float]:
     """The log-probabilities that the log kept; NaN where its tokens are not this tokenizer's."""
     kept: list[tuple[str, float]] = turn.get("token_logprobs") or []
+    # All of them or none: one token that was cut otherwise shifts every one behind it.
     if [token for token, _ in kept] != [tokenizer.decode([each]) for each in ids]:
         return [nan] * len(ids)
     return [float(value) for _, value in kept]
-
-
-def _rendered(messages: Messages, tokenizer: Any) -> str:
-    text: str = tokenizer.apply_chat_template(
-        list(messages), tokenize=False, add_generation_prompt=True
-    )
-    return text
 
 
 def _ids(text: str, tokenizer: Any) -> list[int]:

@@ -24,29 +24,26 @@ def concluded(trial: Trial) -> None:
     made: Any = trial.conclusion
     if not isinstance(made, Conclusion):
         raise Broken(trial.case, f"returns {type(made).__name__}, not a Conclusion")
-    for wrong in _wrongs(made):
-        raise Broken(trial.case, f"its Conclusion has {wrong}")
-
-
-def _wrongs(made: Conclusion) -> list[str]:
+    # A policy may be anybody's code: its types are what it gives, and not what it declares.
     answer: Any = made.answer
     ended_by: Any = made.ended_by
-    wrong: list[str] = []
+    sure: Any = made.confidence
+    wrong: str | None = None
     if not (answer is None or isinstance(answer, str)):
-        wrong.append(f"an answer of type {type(answer).__name__}; it is text or None")
-    if not (ended_by and isinstance(ended_by, str)):
-        wrong.append("no ended_by; it always says what ended it")
-    if made.confidence is not None and not _share(made.confidence):
-        wrong.append(f"confidence {made.confidence!r}; it is in [0, 1] or None")
-    try:
-        canonical([answer, made.ended_by, made.limit, made.confidence_source])
-    except TypeError as error:
-        wrong.append(f"a part that no JSON can hold: {error}")
-    return wrong
-
-
-def _share(value: object) -> bool:
-    return isinstance(value, (int, float)) and math.isfinite(value) and 0 <= value <= 1
+        wrong = f"an answer of type {type(answer).__name__}; it is text or None"
+    elif not (ended_by and isinstance(ended_by, str)):
+        wrong = "no ended_by; it always says what ended it"
+    elif sure is not None and not (
+        isinstance(sure, int | float) and math.isfinite(sure) and 0 <= sure <= 1
+    ):
+        wrong = f"confidence {sure!r}; it is in [0, 1] or None"
+    else:
+        try:
+            canonical([answer, ended_by, made.limit, made.confidence_source])
+        except TypeError as error:
+            wrong = f"a part that no JSON can hold: {error}"
+    if wrong is not None:
+        raise Broken(trial.case, f"its Conclusion has {wrong}")
 
 
 def states_known_facts(case: Case, journal: Mapping[str, Event]) -> int:
@@ -120,6 +117,7 @@ def kept_limit(trial: Trial) -> None:
     if trial.case.calls is not None and calls > trial.case.calls:
         raise Broken(trial.case, f"made {calls} calls")
     reached = [at for at in trial.addresses if isinstance(trial.journal[at], LimitReached)]
+    # By lane, because each lane of a fork meets the limit by itself, and only once.
     lanes = Counter(at.rpartition(".")[0] for at in reached)
     for address in reached:
         times = lanes[address.rpartition(".")[0]]
@@ -128,6 +126,8 @@ def kept_limit(trial: Trial) -> None:
                 f"swallows the limit: went on asking {times - 1} more times after it was reached"
             )
             raise Broken(trial.case, detail, address)
+    # Within a fork a lane may end while the policy goes
+    # on with the others; outside of one it has ended.
     ended = next((at for at in reached if "." not in at), None)
     if ended is not None and trial.conclusion.limit is None:
         detail = "swallows the limit: a call was not made, but the Conclusion has no limit="

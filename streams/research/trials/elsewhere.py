@@ -15,6 +15,8 @@ from streams.research.trials.trial import CASES, fresh
 async def main(name: str) -> list[dict[str, str]]:
     """The digests of every case's run."""
     if names_a_file(name):
+        # Another process knows nothing of the command
+        # line's own files: each is put on the shelf again.
         SHELF.give(OwnFile.of(name))
     policy = find(name)
     return [digests(await fresh(policy, case)) for case in CASES]
@@ -22,4 +24,5 @@ async def main(name: str) -> list[dict[str, str]]:
 
 if __name__ == "__main__":
     for named in sys.argv[1:]:
+        # A line for each at the end of what is printed: a policy may print something itself before.
         print(json.dumps(asyncio.run(main(named))))

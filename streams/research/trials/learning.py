@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from itertools import cycle
 from typing import Any
 
 from handlers.learning.measured import Measured
@@ -55,39 +55,33 @@ def reflection(policy: Policy[Any], trial: Trial) -> Reflected:
 async def learned_memory(policy: Policy[Any], trials: list[Trial]) -> Memory:
     """The memory after one batch of these runs. Raises ``Broken`` if two runs of it differ."""
     case = trials[0].case
-    batch = _batch(policy, trials)
+    # Members of one scope share a profile; outcomes in turn, so that a learner meets each of them.
+    alike_set = [trial for trial in trials if trial.case.profile == case.profile]
+    outcomes = cycle(("right", "wrong", "unknown"))
+    members = tuple(
+        Member(f"p/default/check-{number}/1", reflection(policy, trial), next(outcomes))
+        for number, trial in enumerate(alike_set)
+    )
+    batch = Batch(SCOPE, 1, members, Memory(SCOPE, 0), seed_of("check", "learn"))
+    # Twice anew and once over its record: what is learned once is believed in every later episode.
     first = await _learned(policy, batch, case, {})
     alike(first, await _learned(policy, batch, case, {}), "in a second run of learn")
     alike(first, await _learned(policy, batch, case, first.journal), "in a replay of learn")
     states_known_facts(case, first.journal)
     asks_as_declared(policy, first)
-    _folds(policy, case, batch, [first.journal[address] for address in first.addresses])
-    learned = Learned()
-    for address in first.addresses:
-        learned.feed(address, first.journal[address])
-    return next_memory(batch.memory, learned, batch.number, 1)
-
-
-def _folds(policy: Policy[Any], case: Case, batch: Batch, facts: Sequence[Event]) -> None:
-    """Its learning rule takes what its episodes measured and its learner said. Raises ``Broken``."""
-    members = [Measured.of(m.episode, m.outcome, m.reflected) for m in batch.members]
+    # Its learning rule must take what its episodes measured and its learner said.
     closes_batches(policy, case)
+    facts = [first.journal[address] for address in first.addresses]
+    measured = [Measured.of(each.episode, each.outcome, each.reflected) for each in members]
     constants = constants_of(policy, settings_of(policy, case))
     try:
-        learned_after(policy.rule, {}, members, constants, facts)
+        learned_after(policy.rule, {}, measured, constants, facts)
     except Exception as error:
         raise Broken(case, f"rule {policy.rule}: {describe(error)}") from error
-
-
-def _batch(policy: Policy[Any], trials: list[Trial]) -> Batch:
-    same_profile = [t for t in trials if t.case.profile == trials[0].case.profile]
-    members = tuple(
-        Member(f"p/default/check-{number}/1", reflection(policy, trial), outcome)
-        for number, (trial, outcome) in enumerate(
-            zip(same_profile, ("right", "wrong", "unknown") * len(same_profile), strict=False)
-        )
-    )
-    return Batch(SCOPE, 1, members, Memory(SCOPE, 0), seed_of("check", "learn"))
+    learned = Learned()
+    for address, fact in zip(first.addresses, facts, strict=True):
+        learned.feed(address, fact)
+    return next_memory(batch.memory, learned, batch.number, 1)
 
 
 async def _learned(

@@ -26,6 +26,8 @@ def play(steps: Steps[R], *replies: str) -> R:
     their replies one lane after another. Raises ``LookupError`` where the policy asks for more than there
     is, or for anything else.
     """
+    # Lanes in turn, for replies are handed out in one
+    # order: at once, that would be anybody's guess.
     run = Run("play", {}, 0, Memory("play", 0), recorder=MemoryRecorder(), in_turn=True)
     run.world = Script(iter(replies))
     ended: R = replayed(drive(steps, run, Ledger()))

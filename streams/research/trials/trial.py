@@ -1,5 +1,10 @@
 """Trial runs of a policy in a simulated world: recorded in memory, crashed, resumed, replayed."""
 
+# A trial drives a policy exactly as a worker does, over a record that lies in memory. `fresh` runs
+# it through, `crashed` stops it after so many records, `resumed` goes on from there, and `closed`
+# derives it from the record alone, without a world that could answer. What is wrong with a policy
+# is raised as `Broken`, with the case and the address: whoever writes one sees where to look.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
@@ -91,6 +96,7 @@ class Bounded(MemoryRecorder):
 
     def state(self, topic: str, episode: str, address: str, event: Event) -> None:
         """Keep the record. Raises ``Endless``."""
+        # Looked at with each record, for an episode that goes on for ever leaves one after another.
         if len(self.records) >= MOST_RECORDS:
             raise Endless(address)
         super().state(topic, episode, address, event)
@@ -162,9 +168,12 @@ async def steered(begin: Callable[[], Steps[R]], case: Case, run: Run, ledger: L
     place = Place()
     try:
         return await drive(place.follow(begin()), run, ledger)
+    # A limit is no fault of the policy: it is handed on to whoever set it.
     except OutOfLimit:
         raise
     except Exception as error:
+        # Errors of the driver know better where they were;
+        # all others came where the policy last yielded.
         address = getattr(error, "address", None) or place.address
         detail = str(error) if isinstance(error, (Endless, Foul)) else describe(error)
         raise Broken(case, detail, address) from error
@@ -198,16 +207,15 @@ class Place:
             except StopIteration as done:
                 return done.value
             self.turn += 1
-            _check_request(request)
+            if isinstance(request, AnswerEvent):
+                name = type(request).__name__
+                raise Foul(f"states a {name} itself; answers come from the world")
+            if not isinstance(request, (Ask, All, Event)):
+                shown = repr(request)[:60]
+                raise Foul(
+                    f"yields {shown}; a policy may only ask (Ask), state (an event) or fork (All)"
+                )
             try:
                 act, given = policy.send, (yield request)
             except OutOfLimit as limit:
                 act, given = policy.throw, limit
-
-
-def _check_request(request: object) -> None:
-    if isinstance(request, AnswerEvent):
-        raise Foul(f"states a {type(request).__name__} itself; answers come from the world")
-    if not isinstance(request, (Ask, All, Event)):
-        shown = repr(request)[:60]
-        raise Foul(f"yields {shown}; a policy may only ask (Ask), state (an event) or fork (All)")
