@@ -81,8 +81,8 @@ def _learned(fact: Event) -> Saying:
         case KnowledgeOmitted():
             return f"guide {fact.role[:1].upper()}", f"does without {ranges(fact.items)}", "dim"
         case LessonDistilled():
-            said = f"{fact.id} {fact.polarity.upper()}: {headline(fact.text)}"
-            return f"lesson {fact.role[:1].upper()}", said, ""
+            line = f"{fact.id} {fact.polarity.upper()}: {headline(fact.text)}"
+            return f"lesson {fact.role[:1].upper()}", line, ""
         case LessonDropped():
             return f"lesson {fact.role[:1].upper()}", f"dropped: {one_line(fact.reason)}", "warn"
         case KnowledgeConsolidated():
@@ -91,16 +91,12 @@ def _learned(fact: Event) -> Saying:
             tone = "warn" if fact.result == "fallback" else ""
             return f"rules {fact.role[:1].upper()}", f"{fact.result}: {made}, from {read}", tone
         case _:
-            return (
-                searched(fact) or steered(fact) or monitored(fact) or weighed(fact) or _fields(fact)
-            )
-
-
-def _fields(fact: Event) -> Saying:
-    """A fact that no screen knows: a policy from outside may record kinds of its own."""
-    values = {k: v for k, v in plain(fact).items() if k not in _HIDDEN}
-    words = " ".join(f"{name}={one_line(str(value))}" for name, value in values.items())
-    return str(getattr(fact, "role", "") or fact.kind.partition(".")[0]), words, ""
+            if said := searched(fact) or steered(fact) or monitored(fact) or weighed(fact):
+                return said
+            # A kind that no screen has words for is shown by its fields, rather than left out.
+            values = {k: v for k, v in plain(fact).items() if k not in _HIDDEN}
+            words = " ".join(f"{name}={one_line(str(value))}" for name, value in values.items())
+            return str(getattr(fact, "role", "") or fact.kind.partition(".")[0]), words, ""
 
 
 def _answer(answer: str | None) -> str:

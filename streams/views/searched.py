@@ -56,8 +56,8 @@ def _assessed(fact: Event) -> Saying | None:
         case ConfidenceStated():
             return "confidence", f"{value(fact.value)}{_read(fact.parse)}", ""
         case ThoughtJudged():
-            # A judgement that could not be read leaves a number that the search goes on with. Nobody
-            # gave it, so no screen shows it as a value.
+            # A judgement that could not be read leaves a number that the search goes on with.
+            # Nobody gave it, so no screen shows it as a value.
             known = fact.parse != "defaulted"
             return "judge", f"{value(fact.value if known else None)}{_read(fact.parse)}", ""
         case ThoughtsKept():

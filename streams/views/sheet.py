@@ -1,9 +1,9 @@
 """Everything that an episode's screen needs, read from the log."""
 
-# `show`, the dashboard and the door read an episode by `read`, and nothing else of it: what a
-# person is shown in one place cannot differ from what is shown in another. A view is made anew for
-# each request and never kept, for the log may have grown; it folds one episode alone, so that a
-# long log costs nothing.
+# `show`, the dashboard and the door read an episode by `read`, and nothing else
+# of it: what a person is shown in one place cannot differ from what is shown in
+# another. A view is made anew for each request and never kept, for the log may
+# have grown; it folds one episode alone, so that a long log costs nothing.
 
 from __future__ import annotations
 
@@ -118,8 +118,8 @@ class EpisodeView:
         """The questions to people that nobody has answered; of a closed episode none matters any more."""
         if self.closed or self.parked or self.cancelled:
             return []
-        # The answer takes the place that the question named: a question whose address is empty
-        # still waits.
+        # The answer takes the place that the question named:
+        # a question whose address is empty still waits.
         asked = (event for event in self.journal.values() if isinstance(event, ReviewAsked))
         return [event for event in asked if event.address not in self.journal]
 
@@ -160,7 +160,19 @@ def read(log: SqliteLog, episode: str) -> EpisodeView:
     number, taught = None, None
     if admitted is not None and opened is not None:
         number, taught = _taught(log, episode, admitted.scope, opened.memory_version)
-    # The first claim is that of the worker that began; each further one took up where another ended.
+    forgotten = None
+    if admitted is not None:
+        # By the memory that it belongs to. No early end: a problem may be forgotten again under
+        # another reason, and the last word counts.
+        problem, place = admitted.problem, f"n/{admitted.scope}/-"
+        for record in log.records(episode=place, kinds=("problem.forgotten",)):
+            said = record.event
+            if isinstance(said, ProblemForgotten) and (
+                (said.domain, said.problem_id) == (problem.domain, problem.id)
+            ):
+                forgotten = said
+    # The first claim is that of the worker that began;
+    # each further one took up where another ended.
     topic = "learning" if learned_from is not None else "events"
     return EpisodeView(
         episode,
@@ -172,23 +184,8 @@ def read(log: SqliteLog, episode: str) -> EpisodeView:
         learned_from,
         max(claims_on(log, episode, topic) - 1, 0),
         taught,
-        None if admitted is None else _forgotten(log, admitted),
+        forgotten,
     )
-
-
-def _forgotten(log: SqliteLog, admitted: ProblemAdmitted) -> ProblemForgotten | None:
-    """That an episode's problem was forgotten by the memory that it belongs to; the last word on it."""
-    found = None
-    # No early return: a problem may be forgotten again under another reason, and the last word
-    # counts.
-    for record in log.records(episode=f"n/{admitted.scope}/-", kinds=("problem.forgotten",)):
-        event = record.event
-        if isinstance(event, ProblemForgotten) and (event.domain, event.problem_id) == (
-            admitted.problem.domain,
-            admitted.problem.id,
-        ):
-            found = event
-    return found
 
 
 def _with_parent(
@@ -212,9 +209,9 @@ def _with_parent(
     parent = log.journal(opened.parent)
     if opened.at is None:
         return {at: e for at, e in parent.items() if at == "admitted"} | own
-    # A probe that leaves at no address runs all of it anew, so only the problem is its parent's. A
-    # fork keeps what came before the address where it left; what its parent did later is not its
-    # past.
+    # A probe that leaves at no address runs all of it anew, so only
+    # the problem is its parent's. A fork keeps what came before the
+    # address where it left; what its parent did later is not its past.
     end = address_order(opened.at)
     kept = {
         at: event
@@ -241,8 +238,8 @@ def _taught(
     for closed in batches(log, scope, version):
         if episode in closed.members:
             learning = learning_id(scope, closed.batch)
-            # While the batch is being learned from, some of its lessons may be written: none are
-            # shown as if they were all.
+            # While the batch is being learned from, some of its lessons
+            # may be written: none are shown as if they were all.
             if log.find(learning, "closed") is None:
                 return closed.batch, None
             learned = log.records(episode=learning, kinds=("lesson.distilled",))

@@ -29,6 +29,7 @@ def trial_line(memory: Memory, item: MemoryItem) -> str | None:
     if found is None:
         return None
     said = f"by itself: {count(found.right)} of {count(found.shown)} right with it"
+    # An effect needs both sides: a rule that everybody was given is like the air.
     if not found.held_out:
         return f"{said}; effect unknown: it was held out of none yet"
     said += f", {count(found.right_without)} of {count(found.held_out)} where it was held out"

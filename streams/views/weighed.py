@@ -15,6 +15,8 @@ def weighed(fact: Event) -> tuple[str, str, str] | None:
         case AnswerWeighed():
             against = f" against {fact.runner_up}" if fact.runner_up else ""
             came = f"; {fact.arm} says {one_line(fact.came)}" if fact.came is not None else ""
+            # Votes beside the chance: it was made of them,
+            # and of how often such votes were right before.
             votes = f"{fact.votes}{against} of {plural(fact.of, 'chain')}{came}"
             said = f"{one_line(fact.answer or '')}   chance {fact.chance:.2f}, {votes}"
             return "weighed", f"{said}, {fact.spent:.1f} calls' worth", ""

@@ -104,8 +104,8 @@ def _broken(word: str, room: int) -> list[str]:
     pieces, start, used = list[str](), 0, 0
     for at, char in enumerate(word):
         taken = _cell(char)
-        # One sign at least goes into each piece: a room narrower than a wide sign would else never
-        # end.
+        # One sign at least goes into each piece: a room
+        # narrower than a wide sign would else never end.
         if used + taken > room and at > start:
             pieces.append(word[start:at])
             start, used = at, 0
@@ -130,6 +130,7 @@ def kilo(number: int | None) -> str:
     """``950``, ``38.6k``, ``497k``, ``1.2M``; ``unknown`` where it is."""
     if number is None:
         return "unknown"
+    # From 200 on a digit behind the point says nothing that anybody compares.
     for size, letter in ((1_000_000, "M"), (1_000, "k")):
         if number >= size:
             value = number / size
@@ -162,8 +163,8 @@ def spent(usage: Usage, limit: int | None = None) -> list[str]:
         if usage.tokens is None
         else f"{usage.prompt_tokens:,} tokens in  {usage.completion_tokens:,} out"
     )
-    # Attempts that failed were perhaps paid for too; they are told apart from calls, which brought
-    # a reply.
+    # Attempts that failed were perhaps paid for too; they
+    # are told apart from calls, which brought a reply.
     lost = usage.attempts - usage.calls
     tried = [f"{plural(lost, 'attempt')} failed"] if lost > 0 else []
     parts = [calls, *tried, tokens, cost(usage.cost), seconds(usage.seconds)]
@@ -198,6 +199,7 @@ def counted(confidence: float | None, calibrated: float | None) -> tuple[float |
 
 def graded(known: Known, answered: bool = True) -> str:
     """What is known of an answer: the outcome, by which person if one gave it, or who could not tell."""
+    # That a checker graded is the rule and goes without saying; a person's word has a name.
     standing, word = known.standing(answered), known.word
     if word is None or standing == "withheld" or not (word.person or standing == "undecided"):
         return standing

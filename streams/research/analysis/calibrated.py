@@ -57,6 +57,8 @@ class Bin:
                 for right, ways in enumerate(_ways(self.size))
             ]
         gaps = [abs(right / self.size - self.confidence) for right in range(self.size + 1)]
+        # Sums by `fsum`, whose result does not hang on the
+        # order: a report made again has the same last digit.
         mean = fsum(map(mul, often, gaps))
         return mean, fsum([o * (gap - mean) ** 2 for o, gap in zip(often, gaps, strict=True)])
 
@@ -79,14 +81,15 @@ def calibration_interval(
         return None
     seen = fsum(map(ece, kept)) / len(kept)
     every = bins([pair for seed in kept for pair in seed], BINS)
-    # A bin without a gap would stay without one however far gaps are stretched. It gets the smallest
-    # one that so many answers could show.
+    # A bin without a gap would stay without one however far gaps are stretched. It gets the
+    # smallest one that so many answers could show.
     gaps = [right - said or 0.5 / size if size else 0.0 for size, said, right in every]
     found = [
         (len(seed), [Bin(b[0], b[1], gap) for b, gap in zip(bins(seed, BINS), gaps, strict=True) if b[0]])
         for seed in kept
     ]  # fmt: skip
-    # Answers to one problem repeat each other over seeds, by as much as their worth to the error does.
+    # Answers to one problem repeat each other over
+    # seeds, by as much as their worth to the error does.
     worth: dict[str, list[float]] = {}
     for problem, said, right in (each for seed in seeds for each in seed):
         gap = gaps[min(int(said * len(gaps)), len(gaps) - 1)]

@@ -1,10 +1,10 @@
 """Closed episodes as an analysis sees them: what was asked, answered, stated and graded."""
 
-# `read` goes over a log once and keeps what an analysis can ask for; `Reading.cases` then makes one
-# `Case` of each closed episode. Whatever counts answers (`figures`, `trees`, `bench.results`, the
-# evidence pack) reads cases and never the log, so that two tables of one log cannot disagree.
-# Labels are joined to cases here and nowhere below: what policies and learners import must not see
-# them.
+# `read` goes over a log once and keeps what an analysis can ask for;
+# `Reading.cases` then makes one `Case` of each closed episode. Whatever counts
+# answers (`figures`, `trees`, `bench.results`, the evidence pack) reads cases and
+# never the log, so that two tables of one log cannot disagree. Labels are joined to
+# cases here and nowhere below: what policies and learners import must not see them.
 
 from __future__ import annotations
 
@@ -108,6 +108,8 @@ class Case:
         """Token F1 of the answer, where the data set is of questions and a reference came."""
         if self.reference is None:
             return None
+        # By the plain rule and not by `grade`: F1 compares
+        # words, and no grader of a person's own does that.
         dataset, text = self.problem.dataset or "", self.problem.problem
         return grade_reference(self.closed.answer, self.reference, dataset=dataset, problem=text).f1
 
@@ -126,6 +128,7 @@ class Case:
 def name_of(problem: Problem, opened: EpisodeOpened) -> str:
     """The name of a run: policy, settings as set, and the limit of calls."""
     values = " ".join(f"{k}={v}" for k, v in sorted(problem.settings.items()))
+    # The limit is part of the name: a policy at eight calls is not the same run as at sixteen.
     calls = opened.limits.calls
     parts = [opened.policy, values, f"C={calls}" if calls is not None else ""]
     profile = "paper" if problem.profile == "paper" else ""
@@ -224,6 +227,8 @@ class Reading:
             if not isinstance(admitted, ProblemAdmitted) or not isinstance(closed, EpisodeClosed):
                 continue
             assert isinstance(opened, EpisodeOpened)
+            # A member's own journal holds its beginning
+            # and its end; what it did stands in the set's.
             if opened.within is not None:
                 with suppress(NoPolicy):  # only it knows which part of the set's record is whose
                     policy = find_recorded(find, opened.policy, opened.policy_version)
@@ -270,7 +275,8 @@ class Reading:
                 scope, made = scope_of(record.episode), (role_of(event), event.model)
                 self.learning.setdefault(scope, Spent()).add(event)
                 self.makers.setdefault(scope, set()).add(made)
-            # A revision closes a batch again without what a person had forgotten: its members are known.
+            # A revision closes a batch again without what a
+            # person had forgotten: its members are known.
             case BatchClosed(scope=scope, batch=batch, members=members, revision=None):
                 self.members.setdefault(scope, {})[batch] = tuple(members)
             case LessonDistilled() if (parts := learning_parts(record.episode)) and parts[
@@ -309,8 +315,8 @@ def read(log: SqliteLog, grade: Grades = grade_reference) -> Reading:
     """Everything that an analysis needs, in one pass. ``grade`` judges answers that no episode gave."""
     reading = Reading(references=references(log), grade=grade)
     for record in log.records():
-        # Problems, side runs and sets. All else is learning, of which only the costs and the counts are
-        # kept: its journals would fill memory, and no case is made of them.
+        # Problems, side runs and sets. All else is learning, of which only the costs and the counts
+        # are kept: its journals would fill memory, and no case is made of them.
         if record.episode.startswith(("p/", "q/", "s/")) and record.topic == "events":
             reading.journals.setdefault(record.episode, {})[record.address] = record.event
         else:
@@ -348,6 +354,7 @@ def role_of(reply: Completed) -> str:
 def references(log: SqliteLog) -> dict[str, References]:
     """The newest reference of each problem that feedback gave one, by domain and problem."""
     found: dict[str, References] = {}
+    # In the order of the log, so that a corrected reference replaces the one before it.
     for _, _, _, value in log.messages("feedback"):
         said = orjson.loads(value)
         if said.get("reference") is not None and said.get("problem_id") is not None:

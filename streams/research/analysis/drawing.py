@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from handlers.policies.cot2_meta.trace import Tree, Twig
 from schemas.events.search import ROOT
 from schemas.identity import address_order
+from streams.views.words import plural
 
 MARKS = {"pruned": "✗", "repaired": "↻", "closed": "○", "open": "●"}
 
@@ -35,6 +36,8 @@ def described(twig: Twig) -> str:
         return f"the problem  {visits(twig)}"
     scores = (("v", twig.value), ("steps", twig.v_proc), ("trust", twig.v_out))
     said = "  ".join(f"{name} {value:.2f}" for name, value in scores if value is not None)
+    # A mark says already whether a node is open or
+    # closed; what was done to a branch is worth a word.
     parts = [f"{twig.strategy} {twig.id}", said, visits(twig)]
     if twig.status in ("pruned", "repaired"):
         parts.append(twig.status)
@@ -55,8 +58,8 @@ def branches(tree: Tree) -> list[Branch]:
     children: dict[str | None, list[Twig]] = {}
     for twig in sorted(tree.nodes.values(), key=lambda twig: address_order(twig.id)):
         children.setdefault(twig.parent, []).append(twig)
-    # A search that was cut off has decided nothing: then no way is marked, rather than a guess at
-    # one.
+    # A search that was cut off has decided nothing:
+    # then no way is marked, rather than a guess at one.
     path = set(tree.path(tree.decided.node)) if tree.decided is not None else set[str]()
     return [
         Branch(twig, rails, row, twig.id in path)
@@ -79,19 +82,15 @@ def headline(tree: Tree) -> str:
     """How the search ended, and what it spent."""
     pruned = sum(twig.status == "pruned" for twig in tree.nodes.values())
     mended = sum(twig.repairs is not None for twig in tree.nodes.values())
-    thoughts = _many(len(tree.nodes) - 1, "thought")
-    counts = f"{thoughts}, {pruned} pruned, {_many(mended, 'repair')}"
+    thoughts = plural(len(tree.nodes) - 1, "thought")
+    counts = f"{thoughts}, {pruned} pruned, {plural(mended, 'repair')}"
     # The first frontier holds all that the search was given; later ones hold what was left by then.
     granted = tree.frontiers[0].left if tree.frontiers else None
     if tree.decided is None:
         return counts
-    calls = _many(tree.decided.calls, "call")
-    spent = f"{tree.decided.calls} of {_many(granted, 'call')}" if granted else calls
+    calls = plural(tree.decided.calls, "call")
+    spent = f"{tree.decided.calls} of {plural(granted, 'call')}" if granted else calls
     return f"{tree.decided.action}: {counts}, {spent}"
-
-
-def _many(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def lines(tree: Tree) -> list[str]:

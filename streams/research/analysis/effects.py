@@ -78,8 +78,8 @@ class Probe:
 
     def pair(self, known: Known, reference: References | None) -> Pair:
         """The episode with the item and without it, by what is known of the episode's answer now."""
-        # Where nobody can judge the episode itself, nothing is asked of the probe: the pair would
-        # be left out.
+        # Where nobody can judge the episode itself, nothing
+        # is asked of the probe: the pair would be left out.
         right = RIGHT.get("withheld" if self.was.answer is None else known.outcome)
         answer, graded = self.ended.closed.answer, (self.was.answer, known.outcome)
         person = known.by is not None
@@ -100,6 +100,8 @@ class Effects:
 
     def read(self, log: SqliteLog, upto: int) -> None:
         """Take in the probes that ended since."""
+        # Up to an offset that the caller holds, so that the
+        # probes are those of the state they are shown with.
         ended = probes_ended(log, self.offset, upto)
         self.probes += (probe for episode in ended for probe in probes(log, episode))
         self.offset = upto
@@ -145,8 +147,8 @@ def probes(log: SqliteLog, episode: str) -> Iterator[Probe]:
     assert isinstance(opened, EpisodeOpened)
     assert isinstance(closed, EpisodeClosed)
     parent, without = opened.parent, opened.without or ()
-    # Other side runs (forks, audits, verdicts) change more than what is known: they measure no
-    # item.
+    # Other side runs (forks, audits, verdicts) change
+    # more than what is known: they measure no item.
     if opened.purpose != "effect" or parent is None:
         return
     admitted, was = log.find(parent, "admitted"), log.find(parent, "closed")

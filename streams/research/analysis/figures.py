@@ -107,6 +107,8 @@ def outcomes(cases: Sequence[Case]) -> dict[str, Any]:
     return {
         "problems": len(cases),
         "right": counts["right"],
+        # The words of the papers: a wrong answer is an
+        # error of commission, a withheld one of omission.
         "commission": counts["wrong"],
         "omission": counts["withheld"],
         "unknown": counts["undecided"] + counts["not graded"],
@@ -176,6 +178,8 @@ def confidences(cases: Sequence[Case]) -> dict[str, Any]:
     """
     found: dict[str, list[Stated]] = {}
     left_out: Counter[str] = Counter()
+    # Equal confidences are put into an order by hand, or
+    # the area under the curve would hang on the log's.
     for case in sorted(cases, key=lambda case: case.episode):
         source, raw = case.closed.confidence_source, case.closed.confidence
         if source is None or raw is None:
@@ -186,8 +190,8 @@ def confidences(cases: Sequence[Case]) -> dict[str, Any]:
             continue
         right, problem = case.outcome == "right", case.problem.id
         found.setdefault(source, []).append((problem, raw, right))
-        # Raw and calibrated stand beside each other, over the same answers: that is the comparison
-        # that counts.
+        # Raw and calibrated stand beside each other, over the
+        # same answers: that is the comparison that counts.
         if case.calibrated is not None:
             mended = f"{source}, calibrated"
             found.setdefault(mended, []).append((problem, case.calibrated, right))

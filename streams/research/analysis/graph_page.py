@@ -38,7 +38,8 @@ def page(graph: Drawn) -> str:
         (
             name,
             f"{strength(held['score'])} ({held['score']:g})",
-            # A principle that no version holds any more has no text; its summary stays in the graph.
+            # A principle that no version holds any more
+            # has no text; its summary stays in the graph.
             graph.texts.get(name, held["summary"]),
             "\n".join(graph.evidence[name]),
             held["uncertainty"],
@@ -54,7 +55,7 @@ def page(graph: Drawn) -> str:
         graph.scope,
         [
             "<h1>Graph memory</h1>",
-            f'<p class="lead">{escape(graph.scope)}, version {graph.version}: {_sizes(graph)}</p>',
+            f'<p class="lead">{escape(graph.scope)}, version {graph.version}: {graph.sizes}</p>',
             _figure(graph),
             # A reader looks up the letters of this page's paths; the machine has more.
             folded(
@@ -77,17 +78,13 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return html_table(head, rows, head[0], words=WORDS)
 
 
-def _sizes(graph: Drawn) -> str:
-    counts = (len(graph.cases), len(graph.paths), len(graph.principles), len(graph.edges))
-    return "{} queries, {} paths, {} principles, {} edges".format(*counts)
-
-
 # ── The figure ───────────────────────────────────────────────────────────────────────────────
 
 
 def _figure(graph: Drawn) -> str:
     """The three columns with their edges. A column is spread over the whole height, so that edges lie apart."""
     columns = (list(graph.cases), list(graph.paths), list(graph.principles))
+    # A column of hundreds would make a drawing that nobody scrolls through.
     shown = [column[:SHOWN] for column in columns]
     height = 50 + ROW * max(1, *map(len, shown))
     places = {
@@ -99,8 +96,11 @@ def _figure(graph: Drawn) -> str:
         f'<text class="head" x="{x + PLACES[kind][0]}" y="16" text-anchor="{PLACES[kind][2]}">{head}</text>'
         for x, kind, head in zip(COLUMNS, KINDS, HEADS, strict=True)
     )
-    # An edge whose end is not drawn would lead nowhere; the tables hold it.
-    lines = "".join(_line(e, places) for e in graph.edges if {e.source, e.target} <= places.keys())
+    lines = ""
+    for edge in graph.edges:
+        # An edge whose end is not drawn would lead nowhere; the tables hold it.
+        if {edge.source, edge.target} <= places.keys():
+            lines += _line(edge, places[edge.source], places[edge.target])
     spots = "".join(
         _spot(name, kind, graph, places[name])
         for column, kind in zip(shown, KINDS, strict=True)
@@ -110,7 +110,7 @@ def _figure(graph: Drawn) -> str:
     more = f"<li>{left_out} nodes are not drawn; the tables hold them</li>" if left_out else ""
     return (
         f'<div class="scroll flow" role="region" tabindex="0" aria-label="Drawing of the graph">'
-        f'<svg class="web" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{_sizes(graph)}; '
+        f'<svg class="web" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{graph.sizes}; '
         f'the tables below hold them">{heads}{lines}{spots}</svg></div>'
         '<ul class="legend"><li class="query">query</li><li class="path">path</li>'
         '<li class="principle">principle</li><li class="up">an edge that weighs 1 or more</li>'
@@ -118,11 +118,11 @@ def _figure(graph: Drawn) -> str:
     )
 
 
-def _line(edge: Edge, places: dict[str, tuple[int, int]]) -> str:
-    (x1, y1), (x2, y2) = places[edge.source], places[edge.target]
+def _line(edge: Edge, begins: tuple[int, int], ends: tuple[int, int]) -> str:
+    (x1, y1), (x2, y2) = begins, ends
     kind, middle = "up" if edge.weight >= 1 else "down", (x1 + x2) // 2
-    # Weights have no bound: one that ran away must not cover the others, and one near 0 must be
-    # seen.
+    # Weights have no bound: one that ran away must not
+    # cover the others, and one near 0 must be seen.
     width = min(6.0, max(0.5, 1.5 * abs(edge.weight)))
     said = escape(f"{edge.source} → {edge.target}: {edge.weight:.3f}")
     return (
@@ -133,6 +133,8 @@ def _line(edge: Edge, places: dict[str, tuple[int, int]]) -> str:
 
 def _spot(name: str, kind: str, graph: Drawn, place: tuple[int, int]) -> str:
     x, y = place
+    # A path is its own words; a case whose problem was
+    # forgotten has none left, and is shown by its name.
     words = {"query": graph.cases, "principle": graph.texts}.get(kind, {}).get(name, name) or name
     told = " ".join((f"{name}: {words}" if kind == "principle" else words).split())
     short = told if len(told) <= LETTERS else told[: LETTERS - 1] + "…"

@@ -3,10 +3,10 @@
 Source: trainable graph memory, eq. (1); GraphML 1.0.
 """
 
-# `drawn` turns a memory version into plain values, once; the command line, the page and GraphML
-# print those, and none of them knows how a graph is kept. `activated_by` answers what a problem
-# would call up, by the very functions that a policy uses, so that what is shown is what an episode
-# would get.
+# `drawn` turns a memory version into plain values, once; the command line, the
+# page and GraphML print those, and none of them knows how a graph is kept.
+# `activated_by` answers what a problem would call up, by the very functions
+# that a policy uses, so that what is shown is what an episode would get.
 
 from __future__ import annotations
 
@@ -58,6 +58,14 @@ class Drawn:
     """Guidance by principle; those that no version holds any more have none."""
     evidence: Mapping[str, list[str]]
     edges: tuple[Edge, ...]
+
+    @property
+    def sizes(self) -> str:
+        """How much of what it holds, for people."""
+        nodes = (
+            f"{len(self.cases)} queries, {len(self.paths)} paths, {len(self.principles)} principles"
+        )
+        return f"{nodes}, {len(self.edges)} edges"
 
     def into(self, target: str) -> list[Edge]:
         """The edges that end here, heaviest first."""
@@ -115,6 +123,8 @@ def activated_by(memory: Memory, problem: str, vector: Sequence[float], top: int
     active = graph_part(memory.learned, similar)
     paths = propagated(active.similar, active.to_path)
     principles = propagated(paths, active.to_principle)
+    # Which similarity counts as none depends on the
+    # embedder: its vectors are close to each other, or far.
     floor = likeness_of(memory.embedder).floor
     return Activated(similar, paths, principles, softmax(principles), floor)
 

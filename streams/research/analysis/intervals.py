@@ -47,6 +47,8 @@ def share_interval(parts: Parts, level: float = LEVEL) -> tuple[float, float] | 
         return None
     share = fsum(total for total, _ in kept) / whole
     square = _squared_error(kept, share, whole)
+    # Nothing varies, so the spread says nothing of dependence. As many outcomes as problems is then
+    # the cautious guess: seeds that all agree may only repeat each other.
     if share in (0, 1):
         return wilson(share, len(kept), level)
     # How many independent outcomes would stray as much. At most all of them: problems that disagree
@@ -91,6 +93,7 @@ def bounded_interval(parts: Parts, level: float = LEVEL) -> tuple[float, float] 
     middle, half = (found[0] + found[1]) / 2, (found[1] - found[0]) / 2
     if middle <= 0 or middle >= 1:
         return wilson(min(max(middle, 0.0), 1.0), sum(1 for _, count in parts if count), level)
+    # The half width is carried to the scale of log odds by its slope there (the delta method).
     odds, wide = log(middle / (1 - middle)), half / (middle * (1 - middle))
     return 1 / (1 + exp(wide - odds)), 1 / (1 + exp(-wide - odds))
 
@@ -98,6 +101,7 @@ def bounded_interval(parts: Parts, level: float = LEVEL) -> tuple[float, float] 
 def correlation_interval(parts: Parts) -> tuple[float, float] | None:
     """The interval of a correlation, on Fisher's scale; unknown where the two go together entirely."""
     found = mean_interval(parts)
+    # Fisher's scale has no end, and its value at ±1 is none.
     if found is None or not -1 < (middle := (found[0] + found[1]) / 2) < 1:
         return None
     half = (found[1] - found[0]) / 2 / (1 - middle * middle)

@@ -30,6 +30,7 @@ def mark() -> str:
     """The project's mark, to stand in a page."""
     svg = (STATIC / "mark.svg").read_text(encoding="utf-8").strip()
     shape = svg[svg.index(" viewBox") :]  # in a page no name of what it is written in is needed
+    # Beside the name, which says the same: a screen reader need not say it twice.
     return f'<svg width="22" height="22" aria-hidden="true"{shape}'
 
 
@@ -58,6 +59,7 @@ def html_table(
 
     Columns of short cells end in line, as numbers do, but for those that are named as of ``words``.
     """
+    # Taken whole, for what a column's cells are like is asked before the first of them is written.
     made, named = [list(row) for row in rows], set(words)
     kinds: list[str] = []
     for at, name in enumerate(head):

@@ -47,6 +47,7 @@ def _efficiency(cases: Cases) -> Found:
     if points.value is None or not tokens.value:
         return Found(None, known, unknown)
     found = metrics.per_thousand_tokens(100 * points.value, tokens.value)
+    # Both sides have one unit for each case, in the same order, known or not.
     both = [(a.problem, a.value, b.value) for a, b in zip(points.units, tokens.units, strict=True)]
     worth = tuple(  # of a ratio of two means: what each moves it by
         Unit(
@@ -98,6 +99,7 @@ def tokens_per_point(mine: Cases, other: Cases) -> Price:
 
 def stated(cases: Cases) -> tuple[list[Stated], int]:
     """The answers that have confidence and outcome, in the order of episode ids; how many lack one."""
+    # A withheld answer's confidence is about an answer that nobody was given.
     given = [case for case in cases if case.closed.answer is not None]
     items = [
         (case.problem.id, case.closed.confidence, case.outcome == "right")

@@ -49,6 +49,8 @@ def restarted(cases: Cases) -> Iterator[Unit]:
 def grade(case: Case) -> str | None:
     """A, B or C of an episode with a Controller."""
     found = actions(case)
+    # Which grade a patch earns is a setting of the policy. The record does not name it, and the
+    # confidence that it closed with tells.
     patch: Grade = "B" if case.closed.confidence == GRADE_VALUE["B"] else "A"
     return grade_of(len(found), case.closed.ended_by, patch=patch) if found else None
 
@@ -72,7 +74,8 @@ def grade_and_outcome(cases: Cases) -> Found:
     worth = {"A": 2.0, "B": 1.0, "C": 0.0}
     graded = [(c.problem.id, worth[g], RIGHT.get(c.outcome)) for c in cases if (g := grade(c))]
     known = [(problem, a, float(b)) for problem, a, b in graded if b is not None]
-    # A correlation is no mean of anything; what each problem is worth to it is found by leaving it out.
+    # A correlation is no mean of anything; what each
+    # problem is worth to it is found by leaving it out.
     worths = left_out(known, _rho) or ()
     units = tuple(Unit(problem, value) for (problem, *_), value in zip(known, worths, strict=False))
     return Found(_rho(known), len(known), len(graded) - len(known), worth=units)
@@ -231,6 +234,8 @@ def regret(cases: Cases) -> Found:
     sure = [(problem, arm, reward) for problem, arm, reward in taken if reward is not None]
     if not sure:
         return Found(None, 0, len(taken))
+    # By the arm that was meant, over all episodes: an
+    # arm that was proposed anew each time is still one.
     means = mean_by_arm([(arm, reward) for _, arm, reward in sure])
     best = max(means, key=lambda arm: means[arm])
     often = len(sure) / sum(arm == best for _, arm, _ in sure)
@@ -317,6 +322,7 @@ def _felt(cases: Cases, kind: str, *, last: bool, of_wrong: bool) -> tuple[list[
 def _replies(cases: Cases) -> Iterator[tuple[Case, Completed]]:
     for case in cases:
         for _, event in case.trace.events:
+            # What a fork took over from its parent was asked once, and is counted there.
             if isinstance(event, Completed) and not event.reused:
                 yield case, event
 
@@ -348,6 +354,8 @@ def unread(cases: Cases) -> Iterator[Unit]:
     """Each reply that a policy read: whether it could not be read, and a default stands in its place."""
     for case in cases:
         for _, event in case.trace.events:
+            # Any fact that says how it was read, of whatever policy:
+            # new kinds are counted without being named here.
             parse = getattr(event, "parse", None)
             if isinstance(parse, str):
                 yield Unit(case.problem.id, parse in UNREAD)

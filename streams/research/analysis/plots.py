@@ -151,6 +151,7 @@ def _filled(plots: Iterable[Drawing]) -> list[Drawing]:
 
 def picture(files: Mapping[tuple[Shape, Theme], str], alt: str) -> str:
     """One picture of several files: by the reader's screen, and by whether it is dark."""
+    # A browser takes the first source that fits: the narrowest conditions come first.
     *others, (_, usual) = sources(files)
     said = "".join(f'<source srcset="{escape(file)}" media="{when}">' for when, file in others)
     return f'<picture>{said}<img src="{escape(usual)}" alt="{escape(alt)}"></picture>'
@@ -309,6 +310,7 @@ def _lines(axes: Any, plot: Plot) -> None:
 
 def _spread(points: Points) -> list[list[float]] | None:
     """How far intervals reach below and above; nothing where none of the points has one."""
+    # Not even zeros: bars of no length would be drawn as little caps.
     if not any(len(point) > 2 for point in points):
         return None
     below = [max(0.0, p[1] - p[2]) if len(p) > 2 else 0.0 for p in points]
@@ -341,6 +343,7 @@ def _panelled(plot: Panels, shape: Shape) -> Any:
 
 def _panel(axes: Any, panel: Panel, colour: str, shape: Shape) -> None:
     x, y = [p[0] for p in panel.points], [p[1] for p in panel.points]
+    # The upper ends of intervals too, or they would be cut off where the axis ends.
     tops = [max(p[1:]) for p in panel.points]
     most = panel.most if panel.most is not None else max([*tops, 1.0])
     if panel.bars:

@@ -62,6 +62,7 @@ def _mean(name: str, values: Sequence[float], spread: Spread) -> dict[str, Any]:
 
 def picture(title: str, found: Sequence[Mapping[str, Any]]) -> Panels:
     """The central claim, drawn: is more of a later batch right, for fewer calls and tokens, and after which lessons?"""
+    # The newest: whoever looks at a long run wants to see whether it still learns.
     shown = found[-SHOWN:]
     # Accuracy has a top of its own: it shall not look better for being drawn on a shorter axis.
     panels = (
@@ -82,7 +83,12 @@ def picture(title: str, found: Sequence[Mapping[str, Any]]) -> Panels:
     )
     told = title
     if shown:
-        first, last = _ending(shown[0]), _ending(shown[-1])
+        ends: list[str] = []
+        for each in (shown[0], shown[-1]):
+            left = each["members"] - each["graded"]
+            graded = f", {left} not graded" if left else ""
+            ends.append(f"batch {each['batch']}: {each['right']} of {each['graded']} right{graded}")
+        first, last = ends
         told += f". Accuracy, calls and tokens a problem with 95 % intervals, and lessons, from {first}, to {last}"
     return Panels(title, axis, panels, told)
 
@@ -113,9 +119,3 @@ def _short(value: float) -> str:
     if value >= 1000:
         return f"{value / 1000:.1f}k"
     return f"{value:.0f}" if value >= 100 or value == int(value) else f"{value:.1f}"
-
-
-def _ending(each: Mapping[str, Any]) -> str:
-    left = each["members"] - each["graded"]
-    graded = f", {left} not graded" if left else ""
-    return f"batch {each['batch']}: {each['right']} of {each['graded']} right{graded}"

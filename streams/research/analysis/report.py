@@ -1,9 +1,9 @@
 """An analysis as Markdown and as one HTML page that needs nothing else."""
 
-# Both forms are made of the same rows and lines; the page adds plots. An analysis
-# (`figures.analysis`) comes as plain values, the same that `--json` prints, so that no figure is
-# computed here. Unknown is a dash and never 0, and a figure that is not of all problems says of how
-# many it is.
+# Both forms are made of the same rows and lines; the page adds plots. An
+# analysis (`figures.analysis`) comes as plain values, the same that
+# `--json` prints, so that no figure is computed here. Unknown is a dash and
+# never 0, and a figure that is not of all problems says of how many it is.
 
 from __future__ import annotations
 
@@ -134,7 +134,8 @@ def _details(figures: Mapping[str, Any]) -> list[str]:
     lines += [f"- ended by: {_counts(figures['ended_by'])}"]
     lines += [f"- by a person's verdict: {figures['by_person']}"] if figures["by_person"] else []
     lines += [f"- {judge_line(figures['judge'])}"] if "judge" in figures else []
-    # CoT2-Meta's table 5 sorts calls by what they were for; it has no column for another policy's roles.
+    # CoT2-Meta's table 5 sorts calls by what they were
+    # for; it has no column for another policy's roles.
     own = all(role in ROLES for role in figures["calls_by_role"])
     lines += [f"- calls: {_counts(figures['calls_by_column' if own else 'calls_by_role'])}"]
     problems = figures["problems"]
@@ -146,8 +147,15 @@ def _details(figures: Mapping[str, Any]) -> list[str]:
     )
     for source, stated in figures["confidence"].items():
         left = f" ({stated['left_out']} not graded)" if stated["left_out"] else ""
+        parts: list[str] = []
+        for name in ("ece", "brier", "aurc"):
+            interval = stated[f"{name}_interval"]
+            spread = "" if interval is None else f" [{interval[0]:.3f}, {interval[1]:.3f}]"
+            parts.append(f"{name} {stated[name]:.3f}{spread}")
+        # How often the surest answers are right: the quarter of them, the half, and so on.
+        chosen = ", ".join(f"{share(v)} at {k}" for k, v in stated["selective_accuracy"].items())
         over = f"{of_source(source)}), {stated['answers']} answers{left}"
-        lines.append(f"- confidence ({over}: {_calibration(stated)}")
+        lines.append(f"- confidence ({over}: {'; '.join(parts)}; accuracy by coverage {chosen}")
     if "rewards" in figures:
         rewards = figures["rewards"]
         total = rewards["cumulative_reward"][-1] if rewards["judged"] else None
@@ -166,16 +174,6 @@ def _of(known: int, problems: int) -> str:
 def of_source(name: str) -> str:
     """Whose confidence it is: figures of what was claimed bear the source's name alone."""
     return name if name.endswith(", calibrated") else f"{name}, claimed"
-
-
-def _calibration(stated: Mapping[str, Any]) -> str:
-    parts: list[str] = []
-    for name in ("ece", "brier", "aurc"):
-        interval = stated[f"{name}_interval"]
-        spread = "" if interval is None else f" [{interval[0]:.3f}, {interval[1]:.3f}]"
-        parts.append(f"{name} {stated[name]:.3f}{spread}")
-    chosen = ", ".join(f"{share(v)} at {k}" for k, v in stated["selective_accuracy"].items())
-    return f"{'; '.join(parts)}; accuracy by coverage {chosen}"
 
 
 def _tree_details(figures: Mapping[str, Any]) -> list[str]:

@@ -65,6 +65,8 @@ class Drawn:
     def ordered(self, turn: int) -> tuple[Chain, ...]:
         """The chains in one of the seeded orders."""
         places = range(len(self.chains))
+        # Drawn by hash and not by a generator: a problem's
+        # orders are the same whatever else is in the bank.
         order = sorted(places, key=lambda at: hash01("curve", self.problem, turn, at))
         return tuple(self.chains[at] for at in order)
 
@@ -212,6 +214,8 @@ def evaluate(bank: Sequence[Drawn], orders: int = ORDERS) -> list[Sampled]:
 
     Every problem has the same number of chains, or more of which only as many count.
     """
+    # The same number for all, for a rule that could draw
+    # more of one problem would be judged on that one.
     size = min((len(each.chains) for each in bank), default=0)
     if not size:
         return []
@@ -260,6 +264,7 @@ class _Course:
         spent: list[int | None] = []
         for chain in chains:
             before = spent[-1] if spent else 0
+            # Once a chain's tokens are unknown, so is every sum that it is part of.
             unknown = before is None or chain.tokens is None
             spent.append(None if unknown else (before or 0) + (chain.tokens or 0))
         right = tuple(winner(chains[:count])[0] for count in counts)
@@ -270,7 +275,8 @@ def _outcomes(rule: Rule, orders: Sequence[Sequence[_Course]]) -> list[_Outcome]
     """Each problem's, in the bank's order, in the mean of all orders of its chains."""
     found: list[list[_Outcome]] = [[] for _ in orders[0]]
     for drawn in orders:
-        # A rule is asked for all problems at once: one that shares calls out must see them beside each other.
+        # A rule is asked for all problems at once: one that
+        # shares calls out must see them beside each other.
         counts = rule([each.kinds for each in drawn])
         for mine, each, count in zip(found, drawn, counts, strict=True):
             at = count - 1
@@ -293,6 +299,7 @@ def _mean(tokens: Sequence[float | None]) -> float | None:
 
 def winner(chains: Sequence[Chain]) -> tuple[bool, float]:
     """Whether the answer with most votes is right, ties to the one first seen, and its share of all chains."""
+    # A chain without an answer votes for nothing, and still counts among all: it was paid for.
     votes = Counter(chain.kind for chain in chains if chain.kind is not None)
     if not votes:
         return False, 0.0

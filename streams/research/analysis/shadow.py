@@ -32,8 +32,8 @@ async def shadow(log: SqliteLog, case: Case, at: str, node: str, world: World) -
     # no run comes near, because a shadow run that never ends would say nothing.
     own = min(x for x in (settings.primary_calls, granted, 1 << 20) if x is not None)
     values = {"shadow_from": node, "primary_calls": own}
-    # Twice: what the episode had spent up to the prune is on its record, and counts against the
-    # limit.
+    # Twice: what the episode had spent up to the prune
+    # is on its record, and counts against the limit.
     limits = Limits(calls=2 * own + settings.fallback_samples)
     change = Change(at=at, settings=values, limits=limits)
     work, record = forked_work(log, find, case.episode, change, world.description)

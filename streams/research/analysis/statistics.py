@@ -72,6 +72,7 @@ def t_quantile(level: float, freedom: float) -> float:
         high *= 2
     for _ in range(200):
         middle = (low + high) / 2
+        # No number lies between the two any more.
         if middle in (low, high):
             break
         low, high = (middle, high) if t_p(middle, freedom) > 1 - level else (low, middle)
@@ -195,6 +196,7 @@ def design_effect(groups: Collection[Sequence[float]]) -> float:
     every = [value for values in groups for value in values]
     most = float(max(map(len, groups)))
     mean = fsum(every) / len(every)
+    # Where nothing varies, whether values repeat each other cannot be seen: the most is assumed.
     alone = fsum((value - mean) ** 2 for value in every)
     if alone < PRECISION:
         return most

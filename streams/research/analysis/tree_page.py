@@ -126,8 +126,8 @@ def searched(tree: Tree, judged: Judge) -> list[Node]:
         for twig in sorted(tree.nodes.values(), key=lambda twig: address_order(twig.id))
     }
     roots: list[Node] = []
-    # Every node is made before any is hung up, so that it does not matter in which order the record
-    # tells of them.
+    # Every node is made before any is hung up, so that it
+    # does not matter in which order the record tells of them.
     for twig in tree.nodes.values():
         above = nodes.get(twig.parent or "")
         (above.children if above is not None else roots).append(nodes[twig.id])
@@ -177,7 +177,8 @@ circle{fill:#fff;stroke:#2b5f93;stroke-width:2.5}.right circle{fill:#1d6b44;stro
 def svg(drawing: Drawing, about: str, style: str = STYLE) -> str:
     """The drawing as SVG; without a style of its own it has the page's."""
     inside = f"<style>{style}</style>" if style else ""
-    # Chosen edges come last, for what is drawn later lies above: no thin line crosses the thick one.
+    # Chosen edges come last, for what is drawn later
+    # lies above: no thin line crosses the thick one.
     edges = "".join(
         f'<path class="edge{" chosen" * spot.node.chosen}" d="{spot.edge}"/>'
         for spot in sorted(drawing.spots, key=lambda spot: spot.node.chosen)
@@ -185,21 +186,22 @@ def svg(drawing: Drawing, about: str, style: str = STYLE) -> str:
     )
     # A file of its own needs the namespace; within a page of HTML it is known.
     name = ' xmlns="http://www.w3.org/2000/svg"' if style else ""
+    spots = ""
+    for spot in drawing.spots:
+        node = spot.node
+        answer = f' <tspan class="given">{escape(spot.given)}</tspan>' if node.answer else ""
+        verdict = f' <tspan class="verdict">{node.verdict}</tspan>' if node.verdict else ""
+        # What is cut to a line's length stands whole in the title, which a pointer brings up.
+        whole = escape(f"{node.title} {node.answer} {node.detail}")
+        spots += (
+            f'<g class="{node.tone}"><title>{whole}</title>'
+            f'<circle cx="{spot.x}" cy="{spot.y}" r="6"/><text x="{spot.x + 14}" y="{spot.y + 5}">'
+            f'{escape(node.title)}{answer}{verdict} <tspan class="words">{escape(spot.words)}</tspan></text></g>'
+        )
     return (
         f'<svg{name} class="drawn" width="{drawing.width}" height="{drawing.height}" role="img" '
         f'viewBox="0 0 {drawing.width} {drawing.height}" aria-label="{escape(about)}">{inside}{edges}'
-        f"{''.join(_spot(spot) for spot in drawing.spots)}</svg>"
-    )
-
-
-def _spot(spot: Spot) -> str:
-    node = spot.node
-    answer = f' <tspan class="given">{escape(spot.given)}</tspan>' if node.answer else ""
-    verdict = f' <tspan class="verdict">{node.verdict}</tspan>' if node.verdict else ""
-    return (
-        f'<g class="{node.tone}"><title>{escape(f"{node.title} {node.answer} {node.detail}")}</title>'
-        f'<circle cx="{spot.x}" cy="{spot.y}" r="6"/><text x="{spot.x + 14}" y="{spot.y + 5}">'
-        f'{escape(node.title)}{answer}{verdict} <tspan class="words">{escape(spot.words)}</tspan></text></g>'
+        f"{spots}</svg>"
     )
 
 

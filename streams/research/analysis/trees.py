@@ -125,13 +125,9 @@ def rivals(everything: Iterable[Case]) -> Rivals:
     found: dict[tuple[str, int | None], bool] = {}
     for case in everything:
         if case.opened.policy != "cot2_meta" and case.outcome != "unknown":
-            key = _key(case)
+            key = case.problem.id, case.opened.limits.calls
             found[key] = found.get(key, False) or case.outcome == "right"
     return found
-
-
-def _key(case: Case) -> tuple[str, int | None]:
-    return case.problem.id, case.opened.limits.calls
 
 
 def failures(
@@ -139,6 +135,8 @@ def failures(
 ) -> dict[str, int]:
     """Wrong episodes by class; *unknown* is what the shadow runs or baselines that would tell it are missing for."""
     others = rivals(everything)
+    # Withheld counts as wrong here: a search that gives no
+    # answer has failed as much as one that gives another.
     found = Counter(
         failed_as(case, tree, others, shadows) or "unknown"
         for case, tree in trees
@@ -156,7 +154,7 @@ def failed_as(case: Case, tree: Tree, others: Rivals, shadows: Shadows) -> Failu
     misjudging = misjudged(tree, case.judged)
     audit = Audit.of(under(case, shadow) for shadow in shadows(case.episode))
     pruned = sum(twig.status == "pruned" for twig in tree.nodes.values())
-    solved = others.get(_key(case))
+    solved = others.get((case.problem.id, case.opened.limits.calls))
     found = failure(
         Failed(
             tree,

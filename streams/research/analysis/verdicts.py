@@ -88,7 +88,8 @@ async def judge(
         assert case.reference is not None
         settings = {"answer": case.closed.answer, "references": list(aliases(case.reference))}
         async with room:
-            # From the very first address on: a judge sees the answer, and nothing of how it came about.
+            # From the very first address on: a judge sees
+            # the answer, and nothing of how it came about.
             first = min(filter(is_numbered, log.journal(case.episode)), key=address_order)
             change = Change(
                 at=first, settings=settings, policy=JUDGED.name, limits=LIMITS, purpose=PURPOSE
