@@ -184,14 +184,13 @@ class Watch:
 
     def follow(self, steps: Steps[R]) -> Steps[R]:
         """The same policy, timed between its questions."""
+        # Driven by hand: `yield from` would count the time in which the question is answered too.
         act: Callable[[Any], Any] = steps.send
         given: Any = None
         while True:
             began = time.perf_counter()
             try:
                 request = act(given)
-            # Driven by hand, because `yield from` would count
-            # the time in which the question is answered too.
             except StopIteration as done:
                 return cast("R", done.value)
             finally:

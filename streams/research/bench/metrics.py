@@ -52,6 +52,10 @@ def _ended(outcome: str) -> Callable[[Case], float | None]:
     return lambda case: None if case.outcome == "unknown" else case.outcome == outcome
 
 
+def _by(reason: str) -> Callable[[Case], float | None]:
+    return lambda case: case.closed.ended_by == reason
+
+
 def _right(cases: Cases) -> Found:
     sure = known(cases)
     worth = tuple(Unit(case.problem.id, float(case.outcome == "right")) for case in sure)
@@ -94,7 +98,7 @@ METRICS: Mapping[str, Metric] = {
        for side, (name, whose) in enumerate(FITS)},
     **{f"guide_fit{name}_batch_{b}": mean_of(f"cosine of question and {whose} guidance, batch {b}", of.fit(side, b), 3)
        for side, (name, whose) in enumerate(FITS) for b in of.FITTED},
-    "fallback": share_of("ended by the fallback, %", each(lambda case: case.closed.ended_by == "fallback"), 1),
+    "fallback": share_of("ended by the fallback, %", each(_by("fallback")), 1),
     "cut_off": share_of("replies cut off by their length, %", of.cut_off, 1),
     "unread": share_of("replies that a default stands in for, %", of.unread, 1),
     "unguided": share_of("guidance that a fallback stands in for, %", of.unguided, 1),

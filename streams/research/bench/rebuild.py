@@ -95,7 +95,7 @@ def grow(path: Path, events: int, quiet: int = 0) -> tuple[SqliteLog, int]:
     shared = [row for row in rows if row[5] == "text.kept"]
     own = [row for row in rows if row[5] != "text.kept"]
     log = SqliteLog(path, create=True)
-    # A log that is thrown away needs no disk that has heard of it; what is timed comes later.
+    # This log is thrown away, so nothing need wait for the disk; what is timed comes later.
     log.db.execute("pragma synchronous=off")
     with log.transaction():
         # Texts stand on the log once, however many copies name them by their digest.

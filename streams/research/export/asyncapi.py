@@ -65,7 +65,6 @@ def _channel(topic: Topic) -> dict[str, Any]:
     # What a log is derived from is kept for ever; a
     # broker's own default would drop it after a week.
     policy = {"cleanup.policy": ["delete"]} | ({"retention.ms": -1} if topic.kept else {})
-    # Only problems are ever refused, so the topic of what was refused bears their name.
     dead = topic.name == "dead-letters"
     names = sorted(KINDS) if topic.name in LOG else [PLAIN.get(topic.name, "dead-letter")]
     return {
@@ -84,7 +83,7 @@ def _channel(topic: Topic) -> dict[str, Any]:
 def _messages() -> dict[str, Any]:
     plain = {name: _message(f"./schemas/{name}.v1.json", "problem id") for name in PLAIN.values()}
     events = {kind: _message(f"./schemas/events/{kind}.v1.json", "episode") for kind in KINDS}
-    # No schema: they are refused because they have none.
+    # No schema: what lies there fitted none.
     dead: dict[str, Any] = {
         "contentType": "application/octet-stream",
         "summary": "The bytes as they came; headers __metalogue.errors.* say why they were refused.",
