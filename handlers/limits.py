@@ -14,10 +14,10 @@ from schemas.price import MILLION, Price
 from schemas.problem import Limits
 from schemas.questions import Remaining
 
-# The driver holds one ledger per lane: it reserves before it asks, settles with what
-# came back, splits at a fork and joins after it. A policy sees what is left only by
-# asking (``Remain``), so that its record says what it knew. Seconds are recorded
-# latencies, so that nothing here hangs on a clock.
+# The driver holds one ledger per lane: it reserves before it asks, settles with what came back,
+# splits at a fork and joins after it. A policy sees what is left only by asking (``Remain``),
+# so that its record says what it knew. Seconds are recorded latencies, so that nothing here
+# hangs on a clock.
 
 Which: TypeAlias = Literal["calls", "tokens", "cost", "seconds"]
 
@@ -113,8 +113,8 @@ class Ledger:
         return Reservation(max_tokens, prompt_tokens + completion_tokens, cost)
 
     def _affordable(self, prompt_tokens: int, price: Price | None) -> int | None:
-        # The reply is cut to what can be paid for. A prompt's own
-        # price cannot be cut, so it comes off first.
+        # The reply is cut to what can be paid for. A prompt's own price cannot be cut, so
+        # it comes off first.
         left = self.cost or 0.0
         if price is not None:
             left -= price.of(prompt_tokens, 0)

@@ -12,9 +12,9 @@ from typing import Literal, TypeAlias
 
 from schemas.outcome import Status
 
-# Whoever lists answers for people, on a screen or at the door, asks this rule with figures of the
-# record: the list is the same wherever it is looked at, and may be made again with other
-# thresholds.
+# Whoever lists answers for people, on a screen or at the door, asks this rule with
+# figures of the record: the list is the same wherever it is looked at, and may be made
+# again with other thresholds.
 
 Reason: TypeAlias = Literal["asked", "abstained", "disputed", "unsure"]
 """``asked`` is no matter of this rule: the policy itself put a question to a person (``questions.Review``)."""
@@ -61,8 +61,8 @@ class Ended:
 
 def reasons(ended: Ended, thresholds: Thresholds = USUAL) -> tuple[Reason, ...]:
     """Why a person should look at an answer; nothing where nobody need. A defect is no matter for reviewers."""
-    # A person can judge an answer, or give one where there is none; a policy's defect he cannot
-    # mend.
+    # A person can judge an answer, or give one where there is none; a policy's
+    # defect he cannot mend.
     if ended.status == "failed":
         return ()
     found: list[Reason] = []

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 # How it works. A policy holds a ``Bandit`` for one episode: it scores with the arms of the pinned
 # memory version and folds the episode's own rewards on top. The same pulls leave the episode in its
-# summary, and the fold applies ``linucb`` to them when the batch closes. Both sides must come to
-# the same bits, since a version's hash covers the arms; therefore everything here is pure, adds in
-# one fixed order, and rounds before it compares.
+# summary, and the fold applies ``linucb`` to them when the batch closes. A version's hash covers
+# the arms, and a replay has to choose as the episode did; therefore everything here is pure, adds
+# in one fixed order, and rounds before it compares.
 
 State = Mapping[str, Any]
 Word: TypeAlias = Literal["retired", "restored"]
@@ -78,8 +78,8 @@ def arms_of(state: State, constants: State) -> list[Arm]:
     known = cast("Sequence[Mapping[str, Any]]", state.get("arms", ()))
     if not known:
         return start(constants["start"])
-    # JSON knows no tuples, and ``dual`` finds a regression again by
-    # its rows: they must be hashable.
+    # JSON knows no tuples, and ``dual`` finds a regression again by its rows: they
+    # must be hashable.
     return [
         Arm(**{**arm, "rows": tuple((str(x), float(r)) for x, r in arm.get("rows", ()))})
         for arm in known
@@ -302,9 +302,9 @@ def _place(arms: Sequence[Arm], arm_id: str | None) -> int | None:
 
 def join(arms: list[Arm], summary: State, constants: State) -> dict[str, str]:
     """An episode's proposals join the arms; the scope's arm for each arm of the episode."""
-    # Episodes of one batch number their proposals from the same arms, so one
-    # id stands for several strategies: each proposal is judged anew here,
-    # against what the members before it brought along.
+    # Episodes of one batch number their proposals from the same arms, so one id stands for
+    # several strategies: each proposal is judged anew here, against what the members
+    # before it brought along.
     names = {arm.id: arm.id for arm in arms}
     for proposal in summary.get("proposals", ()):
         came = fate(proposal["vector"], arms, constants)
@@ -354,9 +354,9 @@ class Bandit:
 
     def admit(self, came: Fate, when: str, text: str, vector: str) -> Arm:
         """Have a proposal join, in the place of one that it evicts. The new arm."""
-        # The scorer's arms stand at the places of these arms. It grows when it
-        # is next asked, so an arm that it never saw has no place there yet;
-        # whatever it did see must leave both lists together.
+        # The scorer's arms stand at the places of these arms. It grows when it is next
+        # asked, so an arm that it never saw has no place there yet; whatever it did see must
+        # leave both lists together.
         place = None if came.evicts is None else _place(self.arms, came.evicts)
         if place is not None and self.scorer is not None and place < len(self.scorer.arms):
             self.scorer.drop(place)
@@ -383,8 +383,8 @@ class Bandit:
         from handlers.learning.linucb import DualUcb, LinUcb
 
         dims, known = self.constants["feature_dims"] or embedded, self.constants
-        # A matrix cannot be turned back into pulls: one arm that
-        # holds one decides the form for all.
+        # A matrix cannot be turned back into pulls: one arm that holds one decides
+        # the form for all.
         if self.scorer is None:
             by_pulls = is_dual(dims, known) and not any(arm.inverse for arm in self.arms)
             form = DualUcb if by_pulls else LinUcb

@@ -18,10 +18,10 @@ from handlers.learning.elementary import exp, log
 from handlers.learning.metrics import Pairs
 from schemas.memory import Labels
 
-# Few labels fit only a curve of few parameters: two numbers up to ``MOST_PLATT`` labels, free steps
-# above, once there are enough to place them. Below ``LEAST`` either would tell of chance, not of
-# the policy. Labels are sorted before they are fitted, so that the order in which grades came in
-# changes nothing.
+# Few labels fit only a curve of few parameters: two numbers up to ``MOST_PLATT`` labels, free
+# steps above, once there are enough to place them. Below ``LEAST`` either would tell of chance,
+# not of the policy. Labels are sorted before they are fitted, so that the order in which grades
+# came in changes nothing.
 
 RULE = "platt-isotonic@1"
 """What calibrates, as ``name@version``: batches pin it."""
@@ -140,8 +140,8 @@ def _newton(
 
 def isotonic(pairs: Pairs) -> Isotonic:
     """Least squares among rising functions: neighbours that fall are pooled."""
-    # Equal confidences are one point from the start: a step must not fall apart where x does not
-    # move.
+    # Equal confidences are one point from the start: a step must not fall apart where
+    # x does not move.
     counts: dict[float, list[int]] = {}  # rights, labels
     for x, right in sorted(pairs):
         found = counts.setdefault(x, [0, 0])
@@ -152,8 +152,8 @@ def isotonic(pairs: Pairs) -> Isotonic:
         blocks.append((rights, labels, x, x))
         while len(blocks) > 1:
             one, other = blocks[-2:]
-            # Shares are compared by cross products of whole numbers: no rounding decides what is
-            # pooled.
+            # Shares are compared by cross products of whole numbers: no rounding
+            # decides what is pooled.
             if one[0] * other[1] < other[0] * one[1]:
                 break
             blocks[-2:] = [(one[0] + other[0], one[1] + other[1], one[2], other[3])]

@@ -118,8 +118,7 @@ def after(
         cases.append(case)
         for stage in stages:
             if stage.said is not None:
-                # More chains are counted as votes: their lead is shared, and no arm of its own
-                # answers.
+                # What more chains say is a vote; every other arm has an opinion of its own.
                 rates = leads if stage.votes else opinions
                 right, seen = rates.get(stage.key, (0, 0))
                 rates[stage.key] = [right + stage.said, seen + 1]

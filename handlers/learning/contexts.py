@@ -25,8 +25,8 @@ class Folded:
 
     def credits(self) -> Iterator[tuple[str, str | None, float]]:
         """Each pull: its arm in the scope, what its context is made of, and its reward."""
-        # Joined with the vectors of that time, so that every pull goes to the arm which it went to
-        # then.
+        # Joined with the vectors of that time, so that every pull goes to the arm which
+        # it went to then.
         arms = arms_of(self.before, self.constants)
         for member in self.members:
             names = join(arms, member.summary, self.constants)
@@ -37,8 +37,8 @@ class Folded:
 
 def pulls_of(member: Measured) -> Iterator[tuple[Sequence[Any], str | None]]:
     """A member's pulls, each with what its context is made of, if that was said."""
-    # Not strict: logs of earlier builds do not say what contexts are made of, and then none is
-    # known.
+    # Not strict: logs of earlier builds do not say what contexts are made of, and
+    # then none is known.
     return zip(member.summary.get("pulls", ()), member.texts or repeat(None), strict=False)
 
 
@@ -63,8 +63,8 @@ def anew(
     """The arms with vectors by another embedder, each regressed on its own pulls again, in order."""
     if "arms" not in state:
         return dict(state)
-    # The old regression goes: it is a sum over the old vectors, from which nothing can be taken
-    # back.
+    # The old regression goes: it is a sum over the old vectors, from which nothing
+    # can be taken back.
     arms = {
         arm.id: replace(
             arm,

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 # Without this a rule would be distilled from an attempt that recites it, would seem confirmed, and
-# would be shown again. Fewer than five words in a row are common speech ("the sum of the two"), and
-# are no echo.
+# would be shown again. Fewer than five words in a row are common speech ("the sum of the two"),
+# and are no echo.
 WIDTH = 5
 """Words in a row that two texts must share to count as an echo."""
 MARK = "[...]"

@@ -10,9 +10,9 @@ from schemas.identity import text_digest
 from schemas.memory import Memory, MemoryItem
 from schemas.questions import Embed
 
-# Vectors are questions like any other: once recorded they are never asked for again, and a replay
-# needs no embedder. A change of embedder asks for all of a memory's texts here, and folds put the
-# vectors in.
+# Vectors are questions like any other: once recorded they are never asked for again, and a
+# replay needs no embedder. A change of embedder asks for all of a memory's texts here, and folds
+# put the vectors in.
 TOGETHER = 128
 """Texts of one question, so that its record stays small."""
 

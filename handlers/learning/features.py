@@ -33,8 +33,8 @@ def features(embedding: str, dims: int | None) -> Vector:
     A report is scored and then credited: its x is made once, and nobody may change it.
     """
     x = np.frombuffer(b64decode(embedding, validate=True), dtype="<f2").astype(np.float64)
-    # Signs of ±1 keep angles nearly as they are, and need neither a matrix on disk nor a random
-    # source.
+    # Signs of ±1 keep angles nearly as they are, and need neither a matrix on disk
+    # nor a random source.
     if dims is not None:
         x = (signs(dims, len(x)) * x[:, None]).sum(axis=0)
     length = float(np.sqrt(total(x * x)))

@@ -17,11 +17,11 @@ from handlers.learning.reinforce import Active, Weights, gradient
 from schemas.events.base import Event
 from schemas.events.graph import PairCompared, PathGrounded, PrincipleInduced
 
-# A learning episode grows the graph by ``told``, fact by fact, to see what it may ask
-# about next, and the fold applies the same facts by ``after`` when the version closes.
-# Both must agree, so the graph changes by stated facts alone. Facts hold what happened (a
-# path was met, a pair was compared) and never a weight: a changed rule, or a forgotten
-# problem, is answered by folding the facts again.
+# A learning episode grows the graph by ``told``, fact by fact, to see what it may ask about
+# next, and the fold applies the same facts by ``after`` when the version closes. Both must
+# agree, so the graph changes by stated facts alone. Facts hold what happened (a path was met, a
+# pair was compared) and never a weight: a changed rule, or a forgotten problem, is answered by
+# folding the facts again.
 
 Induce: TypeAlias = Literal["contrast", "neighbours", "speculative", "positive", "nothing"]
 Graph: TypeAlias = Mapping[str, Any]
@@ -153,8 +153,8 @@ def _kept(graph: Graph, fact: PrincipleInduced) -> dict[str, Any]:
     elif fact.score is None:  # met on a neighbour's success: nothing of its own changes
         said = {}
     else:
-        # Reckoned here and not copied from the fact: a contrast that
-        # was forgotten must be taken out again.
+        # Reckoned here and not copied from the fact: a contrast that was forgotten must
+        # be taken out again.
         said = {"score": borne_out(was["score"], fact.case), "at": graph["version"]}
     principles = {**graph["principles"], str(fact.principle): {**was, **said}}
     return {**graph, "principles": principles}
@@ -248,8 +248,8 @@ def _stepped(
     for (source, target), slope in sorted(slopes.items()):
         node = held[source]
         edge = node[layer][target]
-        # ``at`` says in which version an edge changed: one that did
-        # not move must not claim to have.
+        # ``at`` says in which version an edge changed: one that did not move must
+        # not claim to have.
         if slope:
             edge = {**edge, "weight": edge["weight"] + step * slope, "at": now}
             held[source] = {**node, layer: {**node[layer], target: edge}}

@@ -31,9 +31,9 @@ def grpo_loss(
     ``new`` and ``old`` are log-probabilities of the tokens under π_θ and π_old given q̃. No KL term.
     Raises ``ValueError`` where a roll-out has no token of its own.
     """
-    # A reference: no trainer calls it. The tests hold it against the loss
-    # of one token in ``reinforce``, and exported roll-outs carry the
-    # masks and log-probabilities that it is made of.
+    # A reference: no trainer calls it. The tests hold it against the loss of one token
+    # in ``reinforce``, and exported roll-outs carry the masks and log-probabilities that
+    # it is made of.
     own: Floats = np.asarray(mask, dtype=np.float64)
     count = own.sum(axis=1)
     if not np.all(count > 0):

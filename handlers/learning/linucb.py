@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 # A regression is kept in one of two forms. ``Ridge`` holds A⁻¹ and b, d² numbers whatever was
 # pulled; ``Dual`` holds the pulls, which takes less while they are fewer than dimensions. Either
-# gives the same scores once these are rounded, so an arm may change its form, and ``bandits`` picks
-# the one that costs less. The inverse is updated, never solved for anew: a solver's last bits hang
-# on the machine.
+# gives the same scores once these are rounded, so an arm may change its form, and ``bandits``
+# picks the one that costs less. The inverse is updated, never solved for anew: a solver's last
+# bits hang on the machine.
 
 DIGITS = 9
 """Decimals to which scores are compared."""
@@ -98,8 +98,8 @@ class LinUcb:
 
     def grow(self, known: Ridge | None = None) -> int:
         """One arm more; its place."""
-        # Copying all arms costs less than it seems: it happens when an arm joins, scoring in every
-        # round.
+        # All arms are copied, but only when one joins; scores are wanted in every round, and are
+        # taken over one block.
         arm = known or Ridge(self.dims, self.ridge)
         self.arms.append(arm)
         half = self._halved(arm)[:, None, :]

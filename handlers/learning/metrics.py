@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 from handlers.learning.elementary import log
 
-# All sums are ``fsum`` and all logarithms our own: reports are compared to the last digit between
-# machines.
+# All sums are ``fsum`` and all logarithms our own: reports are compared to the last
+# digit between machines.
 BINS = 15
 Pairs: TypeAlias = Sequence[tuple[float, bool]]
 """A confidence and whether the answer was right."""
@@ -83,8 +83,8 @@ def aurc_worth(pairs: Pairs) -> list[float]:
         places += 1 / k
         total += risk / k
         worth[at] = risk + (not pairs[at][1]) * places - total
-    # Influences add up to 0 in theory only for many pairs; the shift makes their mean the figure
-    # itself, so that an interval made of them lies around it.
+    # The mean of the worths comes near the figure, but not to it; the shift makes it so, so that an
+    # interval made of them lies around the figure.
     shift = aurc(pairs) - fsum(worth) / len(pairs) if pairs else 0.0
     return [value + shift for value in worth]
 

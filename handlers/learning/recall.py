@@ -63,8 +63,8 @@ def wanted(
     for item, similarity in scored:
         if similarity < meant.floor or len(found) == question.top:
             break
-        # Three lessons in the same words would tell no more than one,
-        # and push out what else was near.
+        # Three lessons in the same words would tell no more than one, and push out
+        # what else was near.
         own = Pointed.at(item)
         if not any(own.same(other, meant) for other in said):
             found.append((item, similarity))

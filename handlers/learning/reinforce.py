@@ -69,8 +69,8 @@ def softmax(scores: Mapping[str, float]) -> dict[str, float]:
     if not scores:
         return {}
     top = max(scores.values())
-    # Weights have no bound, so a bare exponential might overflow; shifted by the top none exceeds
-    # 1.
+    # Weights have no bound, so a bare exponential might overflow; shifted by the
+    # top none exceeds 1.
     raised = {name: exp(score - top) for name, score in scores.items()}
     whole = fsum(raised.values())
     return {name: value / whole for name, value in raised.items()}
@@ -89,8 +89,8 @@ def drawn(shares: Mapping[str, float], chance: float) -> str:
         reached += shares[name]
         if chance < reached:
             return name
-    # Shares that were rounded may add up to a little less than 1, and the draw may fall into the
-    # gap.
+    # Shares that were rounded may add up to a little less than 1, and the draw may
+    # fall into the gap.
     return names[-1]
 
 

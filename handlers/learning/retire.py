@@ -58,8 +58,8 @@ def alike(standing: Standing, mark: str) -> tuple[str, ...]:
 
 def ruled(before: Standing, words: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """The standing after a person retired or restored some items, and with each all that say the same."""
-    # The word is kept for all that say the same now. One that joins them later follows by the
-    # first's mark.
+    # The word is kept for all that say the same now. One that joins them later follows
+    # by the first's mark.
     said = dict(before.get("ruled", {}))
     for mark, word in words:
         first = one(before, mark)
@@ -151,8 +151,8 @@ RETIREMENTS: Final[Mapping[str, Callable[[Standing, str], bool]]] = MappingProxy
 
 def retired(standing: Standing, rule: str | None) -> frozenset[str]:
     """Marks of everything that is out of service: as a person said, else by the rule."""
-    # Marks that only say again what another says stand in no tally, but leave with the one they
-    # repeat.
+    # Marks that only say again what another says stand in no tally, but leave with
+    # the one they repeat.
     said = standing.get("ruled", {})
     measured = () if rule is None else {*standing.get("tally", ()), *standing.get("tried", ())}
     again = standing.get("same", ())
@@ -162,8 +162,8 @@ def retired(standing: Standing, rule: str | None) -> frozenset[str]:
 
 def is_retired(standing: Standing, mark: str, rule: str | None) -> bool:
     """Whether an item is out of service: as a person said, else by the rule."""
-    # A word on this very item goes before one on those that it repeats, and any word before a
-    # figure.
+    # A word on this very item goes before one on those that it repeats, and any
+    # word before a figure.
     said, first = standing.get("ruled", {}), one(standing, mark)
     word = said.get(mark, said.get(first))
     if word is not None:

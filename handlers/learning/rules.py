@@ -17,9 +17,9 @@ from handlers.learning.measured import Measured as Measured
 from handlers.learning.measured import VectorOf
 from schemas.events.base import Event
 
-# A batch pins its rule by name and version, with the constants that its policy had
-# then. Thus a version is rebuilt by the rule that made it: what a name stands for must
-# never change, a new rule gets a new version.
+# A batch pins its rule by name and version, with the constants that its policy had then. Thus a
+# version is rebuilt by the rule that made it: what a name stands for must never change, a new rule
+# gets a new version.
 
 Rule: TypeAlias = Callable[
     [Mapping[str, Any], Sequence[Measured], Mapping[str, Any], Sequence[Event]], dict[str, Any]

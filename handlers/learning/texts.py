@@ -10,8 +10,8 @@ Features: TypeAlias = tuple[int, int, int]
 """Length in words, quantities, clauses."""
 
 # These stand for what the papers ask a model about a problem (its difficulty, its kind): they cost
-# no call, and a fold may compute them. They compare problems of one domain with each other and mean
-# nothing by themselves.
+# no call, and a fold may compute them. They compare problems of one domain with each other and
+# mean nothing by themselves.
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _TOKEN = re.compile(r"\S+")
 _QUANTITY = re.compile(r"\d+(?:[.,/]\d+)*")

@@ -15,7 +15,7 @@ from math import sqrt
 from typing import Any, Final, NamedTuple, TypeAlias
 
 # Half as many are enough of the episodes without it: a rule is held out of a fifth of its episodes
-# only, since most rules help, and every episode that lacks one pays for the measurement.
+# only, since every episode that lacks one pays for the measurement.
 LEAST_WITH = 10
 LEAST_WITHOUT = 5
 """Episodes with a rule, and without it, below which nothing is retired."""
@@ -73,9 +73,9 @@ class Tried(NamedTuple):
         """With one more batch: how many of its episodes were right and wrong, with the rule and without."""
         shown, held, rights = right + wrong, right_without + wrong_without, right + right_without
         both = shown + held
-        # Under the hypothesis that the rule changes nothing, its right ones are
-        # drawn from all right ones: the moments of the hypergeometric distribution.
-        # A batch with one side alone adds 0 to each sum.
+        # Under the hypothesis that the rule changes nothing, its right ones are drawn from all
+        # right ones: the moments of the hypergeometric distribution. A batch with one side alone
+        # adds 0 to each sum.
         pairs = shown * held / both
         chance = rights * (both - rights) / (both * (both - 1)) if both > 1 else 0.0
         return Tried(

@@ -17,11 +17,10 @@ from schemas.events.graph import ToolCalled
 from schemas.prompt import Section, Template
 from schemas.questions import Complete, Completion, Recollection, ToolResult, UseTool
 
-# ``through`` is the only place that drives one generator from within another by hand. Everything
-# that is laid around a policy (guidance, set parameters and words, typed answers, what a cascade
-# spends) goes through it, so each layer keeps what a driver relies on: the same number of requests
-# in the same order, hence the same addresses. A layer may change what is asked; it must never ask
-# more, or less.
+# Guidance, set parameters and words, typed answers and what a cascade spends are all laid around
+# a policy by ``through``, so each layer keeps what a driver relies on: the same number of
+# requests in the same order, hence the same addresses. A layer may change what is asked; it must
+# never ask more, or less.
 
 R = TypeVar("R")
 Change = Callable[[Ask[Any]], Ask[Any]]
@@ -59,8 +58,8 @@ def slotted(template: Template) -> Template:
     """The template with a guidance slot, behind the problem where it has none of its own."""
     if any(section.variable == SLOT.variable for section in template.sections):
         return template
-    # Behind the problem, so that the constant beginning of prompts stays the same for servers'
-    # caches.
+    # Behind the problem, so that the constant beginning of prompts stays the same
+    # for servers' caches.
     first, *others = template.sections
     return replace(template, sections=(first, SLOT, *others))
 

@@ -273,15 +273,15 @@ class Policy(Generic[S]):
     """For a user's own policy: its file, name and source digest."""
 
     def __post_init__(self) -> None:
-        # Wrapped once, here, so that parameters, words and typed answers hold for every policy
-        # alike, a user's own included. ``learn_nothing`` stays bare: by it others tell who learns
-        # at all.
+        # Wrapped once, here, so that parameters, words and typed answers hold for every
+        # policy alike, a user's own included. ``learn_nothing`` stays bare: by it others tell
+        # who learns at all.
         for name in ("solve", "learn", "relearn"):
             work = getattr(self, name)
             if work is not learn_nothing:
                 object.__setattr__(self, name, as_set(work))
-        # The outermost layer, for the form that an answer must have is the problem's, whatever was
-        # set.
+        # The outermost layer, for the form that an answer must have is the
+        # problem's, whatever was set.
         object.__setattr__(self, "solve", held(self.solve))
         if self.together is not None:
             together = replace(self.together, solve=held_together(as_set(self.together.solve)))

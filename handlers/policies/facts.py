@@ -28,8 +28,8 @@ def generated(said: RoleReply | Thought, round: int = 0, role: str = "reasoner")
 
 def judged(heard: RoleReply, label: str, round: int) -> MonitorReported:
     """What a judge said of the work, by the field in which YES approves of it."""
-    # A monitor's flag says that something is wrong, so an approval is a NO. A verdict that cannot be read
-    # is neither, and nobody may take it for an objection.
+    # A monitor's flag says that something is wrong, so an approval is a NO. A verdict that cannot
+    # be read is neither, and nobody may take it for an objection.
     verdict = heard.get(label)
     flag: Flag | None = None if verdict is None else "NO" if verdict == "YES" else "YES"
     return MonitorReported(round=round, flag=flag, source=heard.source, parse=heard.parse)

@@ -27,10 +27,10 @@ from schemas.settings import PolicySettings
 S = TypeVar("S", bound=PolicySettings)
 R = TypeVar("R")
 
-# Methods are compared at equal calls, and a search that spends its last call on
-# judging a thought would lose an answer which plain chain of thought had for one call.
-# So the reserve is kept here, for all of them, and not by each. It ends with the first
-# answer: from then on every call may be spent.
+# Methods are compared at equal calls, and a search that spends its last call on judging a
+# thought would lose an answer which plain chain of thought had for one call. So the reserve is
+# kept here, for all of them, and not by each. It ends with the first answer: from then on every
+# call may be spent.
 
 CLOSED = "closing"
 """Who made the answer of the kept call, as the record says it: no attempt of the policy's own."""

@@ -14,9 +14,9 @@ from schemas.prompt import Template
 from schemas.questions import Complete
 from schemas.settings import PolicySettings
 
-# Settings and prompts are laid over questions on their way out instead of being passed to each
-# role: a role's own code knows nothing of them, so they reach every role that there is, and those
-# of users.
+# Settings and prompts are laid over questions on their way out instead of being passed to
+# each role: a role's own code knows nothing of them, so they reach every role that there is,
+# and those of users.
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -28,8 +28,8 @@ def as_set(work: Callable[P, Steps[R]]) -> Callable[P, Steps[R]]:
     @wraps(work)
     def asked(*args: P.args, **kwargs: P.kwargs) -> Steps[R]:
         steps: Any = work(*args, **kwargs)
-        # Where nothing is set nothing is laid around it: a driver may run the policy's own
-        # generator.
+        # Where nothing is set nothing is laid around it: a driver may run the
+        # policy's own generator.
         change = _change_of(args[-1])
         # What a user's own policy gives may be no steps at all: whoever drives it says so.
         if change is not None and isinstance(steps, Generator):

@@ -22,8 +22,8 @@ ENDED_BY = "taken"
 def trace_of(taken: TraceTaken) -> Trace:
     """A trace as the events of an agent. A further word of the user is none, nor a call whose result nobody knows."""
     events: list[tuple[str, Event]] = []
-    # Tools say one answer for the whole trace: it is what the assistant said last, not at each
-    # turn.
+    # Tools say one answer for the whole trace: it is what the assistant said last,
+    # not at each turn.
     last = max((at for at, step in enumerate(taken.steps) if step.by == "assistant"), default=-1)
     for at, step in enumerate(taken.steps):
         if step.text is None:

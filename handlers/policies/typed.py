@@ -85,9 +85,9 @@ class _Heard:
 
 def _ended(steps: Steps[Conclusion], said: AnswerType, heard: _Heard) -> Steps[Conclusion]:
     found = in_form((yield from steps), said)
-    # Asked again in vain for the right form is another end than having nothing to say, and whoever
-    # asked for a typed answer wants to know. Other words of a policy say more of its end, and
-    # stand.
+    # Asked again in vain for the right form is another end than having nothing to say, and
+    # whoever asked for a typed answer wants to know. Other words of a policy say more of
+    # its end, and stand.
     if heard.again and getattr(found, "answer", "") is None and found.ended_by in GIVEN:
         return replace(found, ended_by=WRONG_FORM)
     return found

@@ -82,7 +82,8 @@ def parse(text: str, reply: Reply) -> Values | Unreadable:
             return values
     values = _parse(text, reply)
     if isinstance(values, Unreadable) and reply.running:
-        # Only now, and only if nothing is missing then: prose may well hold "… so far. Action: none".
+        # Only now, and only if nothing is missing then: prose may
+        # well hold "… so far. Action: none".
         apart = _parse(_running(reply).sub("\n", text), reply)
         return values if isinstance(apart, Unreadable) else apart
     return values

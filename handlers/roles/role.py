@@ -213,7 +213,8 @@ class Role:
         try:
             second = yield from replace(question, history=mending(first.text, values))
         except OutOfLimit:
-            # A role that never asks again has no call set aside for this one; its policy expects no end here.
+            # A role that never asks again has no call set aside for
+            # this one; its policy expects no end here.
             if self.mends:
                 raise
             return RoleReply({}, (first,), "unreadable", values)

@@ -70,8 +70,8 @@ def link(name: str, text: str, near: list[MemoryItem], member: Member) -> Steps[
         evolved=((near[0].id, renewed),) if evolved else (),
     )
     if evolved:
-        # Only the context is understood anew; keywords and answer are those of the episode that
-        # was.
+        # Only the context is understood anew; keywords and answer are those of the
+        # episode that was.
         anew = f"{renewed}\n{near[0].text.partition(chr(10))[2]}"
         yield _note(f"{name}+", anew, member, said.source)
         yield from Embed((anew,))

@@ -69,8 +69,8 @@ def solve(task: Task, settings: BestOfSettings) -> Steps[Conclusion]:
         return _most_trusted(chains, limit)
     answers = [chain.answer for chain in chains]
     if settings.pick == "checker":
-        # Equal answers are checked once. Where none is right, or the
-        # checker cannot say, the vote picks.
+        # Equal answers are checked once. Where none is right, or the checker cannot
+        # say, the vote picks.
         for given in dict.fromkeys(each for each in answers if each is not None):
             outcome = yield from Check(task.domain, task.problem, given)
             if outcome == "right":
@@ -124,8 +124,8 @@ def most_trusted(trusts: Sequence[float | None]) -> int | None:
 
 def _most_trusted(chains: Sequence[Sample], limit: str | None) -> Conclusion:
     at = most_trusted([chain.trust for chain in chains])
-    # Without any score the first chain stands, and claims no
-    # confidence: chance picks as well as it.
+    # Without any score the first chain stands, and claims no confidence: chance picks
+    # as well as it.
     if at is None:
         answer = next((chain.answer for chain in chains if chain.answer is not None), None)
         return Conclusion(answer=answer, ended_by="limit" if limit else "unscored", limit=limit)

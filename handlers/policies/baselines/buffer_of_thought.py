@@ -164,8 +164,8 @@ class Template:
 
 def learn(batch: Batch, settings: BufferSettings) -> Steps[None]:
     """A template of each solved problem of the batch; those that are new are kept."""
-    # Every answer counts as a solution, right or not: the method
-    # learns from its own work without labels.
+    # Every answer counts as a solution, right or not: the method learns from its
+    # own work without labels.
     solved = [each for each in batch.members if each.reflected.summary.get("answer") is not None]
     templates: list[Template] = []
     for member in solved:
@@ -178,8 +178,8 @@ def learn(batch: Batch, settings: BufferSettings) -> Steps[None]:
     for at, (template, vector) in enumerate(zip(templates, vectors, strict=True)):
         evidence = (template.member.episode,)
         if at not in fresh:
-            # Said and not just left out: a call was paid for it, and
-            # whoever reads the log asks why.
+            # Said and not just left out: a call was paid for it, and whoever reads
+            # the log asks why.
             yield LessonDropped(
                 role=ROLE, reason="not novel", source=template.source, evidence=evidence
             )
@@ -219,8 +219,8 @@ def novel(
     held: Sequence[Sequence[float]], vectors: Sequence[Sequence[float]], threshold: float
 ) -> set[int]:
     """The places of those that are like none that is held, nor like one before them that is kept."""
-    # One after another, since two templates of one batch may be new
-    # to the buffer and alike to each other.
+    # One after another, since two templates of one batch may be new to the buffer and
+    # alike to each other.
     known = list(held)
     kept: set[int] = set()
     for at, vector in enumerate(vectors):

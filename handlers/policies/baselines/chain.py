@@ -17,9 +17,9 @@ from schemas.asking import Steps
 from schemas.questions import Sampling
 from schemas.settings import PolicySettings
 
-# The measure of everything else: whatever a method costs more than this call has
-# to be earned. Other policies draw their plain chains with ``think`` too, so
-# that their prompts are the same to the letter.
+# The measure of everything else: whatever a method costs more than this call has to be
+# earned. Other policies draw their plain chains with ``think`` too, so that their prompts are
+# the same to the letter.
 
 PROMPT = """\
 Solve the problem below."""

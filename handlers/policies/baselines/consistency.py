@@ -30,8 +30,8 @@ def solve(task: Task, settings: ConsistencySettings) -> Steps[Conclusion]:
     """Equal prompts, told apart by their draws; confidence is the winner's share of all samples."""
     sampling = Sampling(max_tokens=settings.output_cap)
     lanes = yield from All(think(task.stated, sampling, draw) for draw in range(settings.samples))
-    # A chain that a limit stopped counts in the vote without an
-    # answer, as one that cannot be read does.
+    # A chain that a limit stopped counts in the vote without an answer, as one that
+    # cannot be read does.
     answers = [None if isinstance(lane, Stopped) else lane.answer for lane in lanes]
     limit = next((lane.which for lane in lanes if isinstance(lane, Stopped)), None)
     found = voted(answers, task.problem)

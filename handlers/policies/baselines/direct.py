@@ -15,8 +15,8 @@ from schemas.questions import Sampling
 PROMPT = """\
 Solve the problem below. Give the answer at once: no reasoning, no remarks, only the line below."""
 
-# The other end of the scale from chain of thought: what a model
-# answers without any room to reason in.
+# The other end of the scale from chain of thought: what a model answers without any
+# room to reason in.
 DIRECT = Role.of(
     "reasoner",
     PROMPT,

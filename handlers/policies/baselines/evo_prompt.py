@@ -25,9 +25,9 @@ from schemas.identity import hash01
 from schemas.questions import Check, Recall, Sampling
 from schemas.settings import PolicySettings
 
-# Evolution needs many scored runs and no stream of problems. It happens in the learning
-# episodes of the first batches, where a limit of its own pays for it and where labels
-# may be asked for; an episode only recalls what came of it, for one call.
+# Evolution needs many scored runs and no stream of problems. It happens in the learning episodes of
+# the first batches, where a limit of its own pays for it and where labels may be asked for; an
+# episode only recalls what came of it, for one call.
 
 ROLE = "instruction"
 FIRST: tuple[str, ...] = (
@@ -119,8 +119,8 @@ def learn(batch: Batch, settings: EvoSettings) -> Steps[None]:
     rivals = yield from _scored(first, members, 0)
     population = fittest(rivals, len(first))
     yield _kept(0, rivals, population)
-    # Parents compete with their children: a generation that came out
-    # worse must not lose what there was.
+    # Parents compete with their children: a generation that came out worse must not
+    # lose what there was.
     for generation in range(1, settings.generations + 1):
         # As many children as there are places, each of two parents; none whose words are there
         # already, for scoring them again would only spend calls.

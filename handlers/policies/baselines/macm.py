@@ -155,8 +155,8 @@ def _mine(mining: Mining, turn: int) -> Steps[bool]:
         own = mining.own("known_conditions", new_condition=condition)
         heard = yield from CONDITION_JUDGE.put(own, sampling=mining.sampling, draw=turn)
         yield judged(heard, "Correct", turn)
-        # A wrong condition spoils all that is built on it; a right
-        # one that was refused is found again.
+        # A wrong condition spoils all that is built on it; a right one that was
+        # refused is found again.
         if heard.get("Correct") == "YES":
             mining.known.append(condition)
     own = mining.own("objective", "known_conditions")

@@ -39,8 +39,8 @@ def solve(task: Task, settings: ConsistencySettings) -> Steps[Conclusion]:
     chains = [lane for lane in lanes if isinstance(lane, RoleReply)]
     limit = next((lane.which for lane in lanes if isinstance(lane, Stopped)), None)
     voted, _ = vote([chain.answer for chain in chains], task.problem)
-    # Where a limit cut a chain short the reader would miss it, and
-    # may be refused himself: the vote stands.
+    # Where a limit cut a chain short the reader would miss it, and may be refused
+    # himself: the vote stands.
     if limit is not None:
         return Conclusion(answer=voted, ended_by="limit", limit=limit)
     try:

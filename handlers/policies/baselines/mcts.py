@@ -103,8 +103,8 @@ def back_up(leaf: Branch, value: float | None) -> list[Branch]:
     path: list[Branch] = []
     node: Branch | None = leaf
     while node is not None:
-        # A visit counts even without a value: else the search would
-        # come back to what nobody can judge.
+        # A visit counts even without a value: else the search would come back to
+        # what nobody can judge.
         node.visits += 1
         if value is not None:
             node.valued += 1

@@ -101,14 +101,14 @@ def solve(task: Task, settings: ConductorSettings) -> Steps[Conclusion]:
                 return Conclusion(answer=answer, ended_by="answered")
             instruction = called(values)
             if instruction is None:
-                # The conductor is told so in its own conversation, which costs no more than any
-                # turn.
+                # The conductor is told so in its own conversation, which costs no
+                # more than any turn.
                 heard = ERROR
                 reason = "no expert and no answer"
                 yield ReplyReparsed(role="conductor", source=reply.address, reason=reason)
             else:
-                # The turn is the draw: an expert that is asked the same twice may find something
-                # else.
+                # The turn is the draw: an expert that is asked the same twice may
+                # find something else.
                 asked = EXPERT.question({"task": instruction}, draw=turn, sampling=sampling)
                 output = yield from asked
                 yield Generated(round=turn, role="expert", source=output.address)

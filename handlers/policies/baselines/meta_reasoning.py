@@ -65,8 +65,8 @@ PRELUDES: Mapping[str, Role] = {
 
 def run(method: str, task: Task, cap: int | None) -> Steps[Conclusion]:
     """The steps of one method, as it would work by itself."""
-    # Their bare generators and not their policies: what is laid around a policy lies around this
-    # one.
+    # Their bare generators and not their policies: what is laid around a policy
+    # lies around this one.
     match method:
         case "tot":
             return tree.solve(task, tree.TreeSettings())

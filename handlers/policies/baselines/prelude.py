@@ -53,8 +53,8 @@ SOLVER = Role.of(
 
 def with_prelude(task: Task, prelude: Role, cap: int | None) -> Steps[Conclusion]:
     """Groundwork, then the answer."""
-    # The groundwork goes on as it was written, readable or not: it is
-    # material, and decides nothing.
+    # The groundwork goes on as it was written, readable or not: it is material, and
+    # decides nothing.
     sampling = Sampling(max_tokens=cap)
     try:
         first = yield from prelude.put({"problem": task.posed}, sampling=sampling)

@@ -56,6 +56,10 @@ what you will do differently next time. Do not solve the problem here.""",
     template="reflexion.reflector",
 )
 
+# In the paper an environment says whether an attempt succeeded. Here the model judges itself, so a
+# wrong attempt that it approves of ends the episode: this is the simplification that its figures
+# have to be read with.
+
 
 class ReflexionSettings(PolicySettings):
     """Settings of Reflexion."""
@@ -68,11 +72,6 @@ class ReflexionSettings(PolicySettings):
     """Tokens that a reply may take."""
     unread: Unread = "unknown"
     """What a verdict is that cannot be read: unknown, or a failure."""
-
-
-# In the paper an environment says whether an attempt succeeded. Here the model judges
-# itself, so a wrong attempt that it approves of ends the episode: this is the
-# simplification that its figures have to be read with.
 
 
 def most_calls(settings: ReflexionSettings) -> int:

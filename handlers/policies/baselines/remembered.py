@@ -69,8 +69,8 @@ def reflect(trace: Trace, conclusion: Conclusion, settings: MemorySettings) -> d
     """The trajectory, head and tail, turn by turn."""
     texts = [trace.text(e.source) for _, e in trace.events if isinstance(e, Generated)]
     return {
-        # Said only where it holds, for summaries of earlier builds lack the word and must stay as
-        # they are.
+        # Said only where it holds, for summaries of earlier builds lack the word and must
+        # stay as they are.
         **({"frozen": True} if settings.frozen else {}),
         "ended_by": conclusion.ended_by,
         "answer": conclusion.answer,

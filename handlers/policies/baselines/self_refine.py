@@ -63,9 +63,9 @@ class RevisionSettings(PolicySettings):
         return Sampling(max_tokens=self.output_cap)
 
 
-# One loop for self-refine and self-verification: what tells these methods apart is
-# who looks, what of it the reviser is given and in which words, and nothing else.
-# Their calls are the same at the same settings.
+# One loop for self-refine and self-verification: what tells these methods apart is who looks,
+# what of it the reviser is given and in which words, and nothing else. Their calls are the same
+# at the same settings.
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,8 +72,8 @@ def reason(task: Task, tool_calls: int, output_cap: int | None, guidance: str) -
             said, move = yield from take_turn(task, history, turn, output_cap, guidance)
             if move.answer is not None:
                 return Conclusion(answer=move.answer, ended_by="answered")
-            # Told once that it did neither, an agent that does neither again would go on so for
-            # ever.
+            # Told once that it did neither, an agent that does neither again would go
+            # on so for ever.
             if move.call is None and history.unread:
                 break
             if move.call is None:

@@ -86,8 +86,8 @@ def solve(task: Task, settings: TreeSettings) -> Steps[Conclusion]:
 
     Methods are compared at equal calls: a tree that is done before its calls are spent grows wider.
     """
-    # More calls do not go into depth: a thought behind the last level
-    # would be one more than the method has.
+    # More calls do not go into depth: a thought behind the last level would be one more
+    # than the method has.
     kept, seen = list[State](), list[State]()
     limit: str | None = None
     for turn in count():
@@ -113,8 +113,8 @@ def _grow(
 ) -> Steps[tuple[list[State], list[State]]]:
     """One tree from its root down: what its last level kept, and all that grew. ``known``: there is an answer."""
     kept, seen = [START], list[State]()
-    # Every tree draws thoughts of its own, else a second one from the
-    # same root would repeat the first.
+    # Every tree draws thoughts of its own, else a second one from the same root
+    # would repeat the first.
     draws = range(turn * settings.candidates, (turn + 1) * settings.candidates)
     for depth in range(1, settings.depth + 1):
         known = known or any(state.answer is not None for state in seen)

@@ -26,10 +26,10 @@ from schemas.questions import Remain, Sampling
 from schemas.reply import Field
 from schemas.settings import PolicySettings
 
-# The intervention is in the opening of a stage: the same model continues in four manners, and
-# the manner that it finds least surprising is kept. So the method needs log-probabilities,
-# which not every endpoint sends, and costs a call for each manner and stage. ``calls_of`` says
-# how many, for whoever compares at equal calls.
+# The intervention is in the opening of a stage: the same model continues in four manners, and the
+# manner that it finds least surprising is kept. So the method needs log-probabilities, which not
+# every endpoint sends, and costs a call for each manner and stage. ``calls_of`` says how many, for
+# whoever compares at equal calls.
 
 TRIGGERS: Mapping[str, str] = {
     "progress": "Next,",
@@ -108,8 +108,8 @@ def solve(task: Task, settings: TtpiSettings) -> Steps[Conclusion]:
         lanes = yield from All(_continue(task, stages, t, stage, settings) for t in triggers)
         candidates = [lane for lane in lanes if isinstance(lane, Candidate)]
         limit = next((lane.which for lane in lanes if isinstance(lane, Stopped)), None)
-        # Of a stage that a limit cut short whatever was written can
-        # still be chosen, and ends the work.
+        # Of a stage that a limit cut short whatever was written can still be chosen,
+        # and ends the work.
         if limit is not None and not candidates:
             return Conclusion(answer=None, ended_by="limit", limit=limit)
         chosen = least_perplexing(candidates)
@@ -145,8 +145,8 @@ def _affordable(last: bool) -> Steps[list[str]]:
     remaining = yield from Remain()
     if remaining.calls == 1:
         return []
-    # A whole stage would leave no call behind it, and its winner need
-    # not be the one that concludes.
+    # A whole stage would leave no call behind it, and its winner need not be the
+    # one that concludes.
     scarce = remaining.calls is not None and remaining.calls <= len(TRIGGERS)
     return [LAST] if last or scarce else list(TRIGGERS)
 

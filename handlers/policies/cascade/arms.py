@@ -37,8 +37,8 @@ def offered(work: Work) -> Steps[tuple[ArmName, ...]]:
 
 
 def _has_grounds(work: Work, arm: ArmName) -> bool:
-    # Only chains may be drawn again and again: the same check of the
-    # same trajectory finds the same.
+    # Only chains may be drawn again and again: the same check of the same
+    # trajectory finds the same.
     match arm:
         case "more":
             return len(work.chains) < work.settings.most_samples
@@ -139,9 +139,9 @@ def guided(work: Work) -> Steps[str | None]:
 def search(work: Work) -> Steps[str | None]:
     """CoT2-Meta under a limit of its own; what it spends of it comes from the episode's."""
     calls = work.settings.search_calls
-    # In a lane of its own, whose allowance bounds it, and without what its scope
-    # learned: this scope's memory is the cascade's. A vote after an abstention
-    # would only repeat the chains that are there.
+    # In a lane of its own, whose allowance bounds it, and without what its scope learned:
+    # this scope's memory is the cascade's. A vote after an abstention would only repeat the
+    # chains that are there.
     values: dict[str, Any] = {"primary_calls": calls, "fallback_samples": 0}
     own = COT2_META.resolve("service", values)
     steps = unlearned(COT2_META.solve(work.task, own))

@@ -83,8 +83,8 @@ def as_mended(member: Member, graded: CandidatesGraded) -> Member | None:
         return None
     if (graded.outcomes[first], graded.outcomes[last]) != ("wrong", "right"):
         return None
-    # A lesson is made of two attempts side by side, as after a
-    # restart in MC², whose distiller this is.
+    # A lesson is made of two attempts side by side, as after a restart in MC²,
+    # whose distiller this is.
     attempts: list[str] = left["attempts"]
     if not attempts[first] or not attempts[last]:
         return None

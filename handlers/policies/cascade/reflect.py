@@ -26,8 +26,8 @@ def reflect(trace: Trace, conclusion: Conclusion, settings: CascadeSettings) -> 
     stages = [problem.stage(event) for event in weighed]
     vector = next((e.vectors[0] for _, e in trace.events if isinstance(e, Embedded)), None)
     independent = any(event.came is not None for event in weighed)
-    # The first trajectory that came to each candidate. What answered but left no text has an empty
-    # one.
+    # The first trajectory that came to each candidate. What answered but left no text
+    # has an empty one.
     attempts = [""] * len(problem.candidates)
     for _, event in trace.events:
         if isinstance(event, Generated) and event.answer is not None:

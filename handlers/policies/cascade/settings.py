@@ -18,9 +18,9 @@ STRONG: Final = "strong"
 """The role, and the arm, of the stronger model."""
 
 
-# The numbers of ``MEANS`` are judgements and no measurements. They only have to be good
-# enough to begin with: each arm's regression learns by how much they are off, so a
-# wrong one costs some pulls and not the policy.
+# The numbers of ``MEANS`` are judgements and no measurements. They only have to be good enough to
+# begin with: each arm's regression learns by how much they are off, so a wrong one costs some pulls
+# and not the policy.
 
 
 @dataclass(frozen=True, slots=True)

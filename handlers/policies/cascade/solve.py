@@ -100,9 +100,9 @@ def escalate(work: Work) -> Steps[str]:
         chosen, gain = best(scores)
         how: How = "ucb"
         if gain <= 0:
-            # Were only doubtful problems tried further, a regression would know nothing of sure
-            # ones, and chains that agree on something wrong would never be found out. More chains
-            # cannot tell.
+            # Were only doubtful problems tried further, a regression would know nothing of
+            # sure ones, and chains that agree on something wrong would never be found out.
+            # More chains cannot tell.
             others = [each for each in scores if each[0] != "more"]
             if not others or not audited(work):
                 return "enough"

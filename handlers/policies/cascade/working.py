@@ -92,8 +92,8 @@ class Work:
     @property
     def bandit(self) -> Bandit:
         """The arms as the scope's memory version knows them."""
-        # Frozen, for what a pull gained is known only once its answers were graded, after the
-        # episode.
+        # Frozen, for what a pull gained is known only once its answers were graded,
+        # after the episode.
         pinned = constants(self.settings)
         return Bandit(known_arms(self.learned, pinned), pinned, frozen=True)
 
@@ -129,8 +129,8 @@ class Work:
         return self.lead
 
     def _vote(self) -> Lead:
-        # Chains without an answer are no candidates but count among all: they speak against whoever
-        # leads.
+        # Chains without an answer are no candidates but count among all: they speak
+        # against whoever leads.
         given = [chain.answer for chain in self.chains if chain.answer is not None]
         votes: dict[str, list[str]] = {}
         for answer, kind in zip(given, kinds(given, self.task.problem), strict=True):

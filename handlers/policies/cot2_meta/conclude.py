@@ -55,8 +55,8 @@ def close(search: Search) -> Steps[None]:
 def decide(search: Search) -> Steps[Conclusion]:
     """Lines 12 to 14: return the best survivor, or abstain and fall back."""
     settings, node = search.settings, search.best
-    # What was good enough to stop for is not doubted again, and at a
-    # limit nothing else can be asked.
+    # What was good enough to stop for is not doubted again, and at a limit nothing
+    # else can be asked.
     final = search.limit is not None or search.ended_by == "stopped"
     withheld = not final and controller.abstains(node, settings)
     hybrid = settings.abstain_threshold is not None and settings.fallback_samples > 0
@@ -103,8 +103,8 @@ def fall_back(search: Search, node: Node | None) -> Steps[Conclusion]:
     if found is not None:
         yield found
     if found is None or found.answer is None:
-        # An answer that is trusted too little is still more than a
-        # vote in which nothing could be read.
+        # An answer that is trusted too little is still more than a vote in which
+        # nothing could be read.
         primary = None if node is None else node.answer
         return _concluded(search, node, primary, "fallback")
     return replace(by_vote(found, search.limit), ended_by="fallback")

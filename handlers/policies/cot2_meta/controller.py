@@ -22,8 +22,8 @@ Action: TypeAlias = Literal["prune", "repair", "keep"]
 
 def decide(m: MetaState, settings: Cot2Settings) -> Action:
     """Line 9 before line 10 before line 11."""
-    # A node of which nothing could be read has value 0, and would be
-    # pruned for two slips of its judges.
+    # A node of which nothing could be read has value 0, and would be pruned for two
+    # slips of its judges.
     value = fuse(m.v_out, m.v_proc, settings)
     unknown = m.v_out is None and m.v_proc is None and settings.defaulted == "unknown"
     if settings.pruning and not unknown and value < exact(settings.prune_threshold):

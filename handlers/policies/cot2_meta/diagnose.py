@@ -120,8 +120,8 @@ def spared(tree: Tree, node: str, right: Right) -> bool | None:
     Unknown where the shadow run never went on with it, or came to an answer there that nobody can judge.
     Source: CoT2-Meta § G.2.
     """
-    # Right answers elsewhere in the shadow tree say nothing of this
-    # branch: the primary may have them too.
+    # Right answers elsewhere in the shadow tree say nothing of this branch: the primary
+    # may have them too.
     grown = below(tree, node)
     judged = [right(twig.answer) for twig in grown if twig.answer is not None]
     if any(judged):
@@ -172,8 +172,8 @@ def oracle_gap(pairs: Sequence[tuple[Tree, Tree]], right: Sequence[Right], k: in
         (_among(judge, top_leaves(relaxed, k)), _among(judge, top_leaves(tree, 1)))
         for (tree, relaxed), judge in zip(pairs, right, strict=True)
     ]
-    # Both trees of a pair or neither: a share over other episodes
-    # than its counterpart would be no gap.
+    # Both trees of a pair or neither: a share over other episodes than its counterpart
+    # would be no gap.
     known = [shadow - own for shadow, own in each if shadow is not None and own is not None]
     return sum(known) / len(known) if known else None
 
@@ -226,8 +226,8 @@ def failure(case: Failed) -> Failure:
         return "F3"
     if case.baselines_fail and all(case.right(t.answer) is False for t in case.tree.nodes.values()):
         return "F4"
-    # F1, the search was undecided: calls spent, answers apart in the
-    # top k, none over the threshold.
+    # F1, the search was undecided: calls spent, answers apart in the top k, none
+    # over the threshold.
     top = top_leaves(case.tree, case.leaves)
     counts = Counter(kinds([leaf.answer or "" for leaf in top]))
     apart = entropy_share([*counts.values()]) >= 0.5

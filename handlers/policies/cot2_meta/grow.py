@@ -103,9 +103,9 @@ def _generate(lane: Lane) -> Steps[Thought]:
         lane.repeats = (thought.source, lane.known[steps])
         return thought
     answer = thought.answer
-    # A check that cannot be read leaves its trajectory's answer standing. One
-    # that can be read and has no answer says that the problem is still open:
-    # it refutes the answer that it is about (D3).
+    # A check that cannot be read leaves its trajectory's answer standing. One that can be
+    # read and has no answer says that the problem is still open: it refutes the answer that
+    # it is about (D3).
     if answer is None and lane.strategy == "verify" and not thought.readable:
         answer = lane.parent.answer
     lane.node = Node(
@@ -172,8 +172,8 @@ def score(lane: Lane, node: Node, thought: Thought, *, beside: bool) -> Steps[No
             yield from _ask_oracle(task, node, settings, meter)
         yield from state_confidence(task, node, settings, meter, thought)
     finally:
-        # Also where a limit strikes between both queries: the node is
-        # admitted with what is known of it.
+        # Also where a limit strikes between both queries: the node is admitted with what
+        # is known of it.
         node.weigh(settings)
 
 
@@ -186,8 +186,8 @@ def _score_beside(lane: Lane, node: Node) -> Steps[None]:
         state_confidence(lane.task, node, lane.settings, meters[1]),
     )
     results = yield from All(asked, [1 + each, 1 + each])
-    # The lane's own meter is settled before a limit is raised, for
-    # its calls were spent all the same.
+    # The lane's own meter is settled before a limit is raised, for its calls were
+    # spent all the same.
     lane.meter.calls += sum(meter.calls for meter in meters)
     lane.meter.spare -= sum(each - meter.spare for meter in meters)
     for result in results:

@@ -61,8 +61,8 @@ def shuffled(problem: str, seed: int) -> Shuffled:
     """S5: options in another order under the same letters, and LaTeX jitter."""
     options = list(_OPTION.finditer(problem))
     letters = [found[2] for found in options]
-    # Two lists of options, or a letter that stands twice: nobody
-    # could say where the reference went.
+    # Two lists of options, or a letter that stands twice: nobody could say where
+    # the reference went.
     if len(set(letters)) != len(letters) or len(letters) < 2:
         return Shuffled(jittered(problem, seed), {}, seed)
     order = sorted(range(len(options)), key=lambda at: hash01(seed, "option", problem, at))
@@ -71,8 +71,8 @@ def shuffled(problem: str, seed: int) -> Shuffled:
     for place, found in enumerate(options):
         parts += [problem[end : found.start()], found[1] + found[2] + found[3]]
         moved_here = options[order[place]][4]
-        # Without the blanks behind it; one of nothing but blanks
-        # keeps the first, or no option would stand.
+        # Without the blanks behind it; one of nothing but blanks keeps the first, or
+        # no option would stand.
         parts.append(moved_here.rstrip(" \t") or moved_here[:1])
         end = found.end()
     text = "".join((*parts, problem[end:]))

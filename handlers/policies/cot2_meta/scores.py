@@ -16,8 +16,8 @@ from handlers.roles.oracle import Score, Scores
 
 def reward(scores: Scores, settings: Cot2Settings) -> Score:
     """r_i = 0.2 Sem + 0.5 Log + 0.3 Fix; none where nothing of it is known (D6, D8)."""
-    # In floats 0.2 + 0.5 + 0.3 of full marks falls short of 1, and a value that should meet its
-    # threshold would lie under it by one bit. So everything is a fraction until a score is ranked.
+    # A weighted sum of floats may fall a bit short of a threshold that it meets. So everything is a
+    # fraction until a score is ranked.
     weights = tuple(map(exact, settings.step_weights))
     if settings.defaulted == "zero":
         semantic, logical, fixed = (score or Fraction(0) for score in scores)

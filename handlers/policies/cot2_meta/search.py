@@ -19,11 +19,11 @@ from schemas.events.search import FrontierScored, Grown, NodeExpanded, NodePrune
 from schemas.identity import address_order
 from schemas.questions import Remain
 
-# ``run`` is the algorithm's loop; ``Search`` is the state that it works on. Calls are
-# counted before lanes open, each lane is granted what it needs at most, and nodes are
-# hung in after the join, in lane order. What must never happen: a decision that hangs on
-# which lane was quicker, a lane that opens without the calls for its scores, and an
-# answer that is lost because a repair took its place.
+# ``run`` is the algorithm's loop; ``Search`` is the state that it works on. Calls are counted
+# before lanes open, each lane is granted what it needs at most, and nodes are hung in after the
+# join, in lane order. What must never happen: a decision that hangs on which lane was quicker,
+# a lane that opens without the calls for its scores, and an answer that is lost because a
+# repair took its place.
 
 UNBOUNDED = 16
 """C where neither the policy nor the episode limits anything."""
@@ -103,8 +103,8 @@ def _expand(search: Search, node: Node) -> Steps[None]:
     lanes = yield from _grow_children(search, node)
     node.visits += 1
     search.selections += 1
-    # Closed for good it could not be visited twice, and the bonus for
-    # few visits would be constant (D2).
+    # Closed for good it could not be visited twice, and the bonus for few visits
+    # would be constant (D2).
     node.status = "open" if search.settings.reopen else "closed"
     yield NodeExpanded(
         round=search.selections - 1,
@@ -126,8 +126,8 @@ def _grow_children(search: Search, node: Node) -> Steps[list[Lane]]:
         for s in wanted[: search.left // search.settings.need]
     ]
     lanes = yield from _fork(search, lanes)
-    # Of siblings that say the same the first stands. Only after the
-    # join: lanes do not see each other.
+    # Of siblings that say the same the first stands. Only after the join: lanes do
+    # not see each other.
     first: dict[tuple[str, ...], Node] = {}
     for lane in lanes:
         if lane.node is not None:
@@ -204,8 +204,8 @@ def _repair(search: Search) -> Steps[None]:
         search.ailing = []
         if not chosen:
             return
-        # A repair may be ailing itself and join the next turn;
-        # ``max_repairs`` of a lineage ends this.
+        # A repair may be ailing itself and join the next turn; ``max_repairs`` of a
+        # lineage ends this.
         lanes = [_repair_lane(search, node, at) for at, node in enumerate(chosen)]
         search.repairs += len(chosen)
         for lane in (yield from _fork(search, lanes)):

@@ -31,9 +31,9 @@ def _sum_to_one(weights: tuple[float, float, float]) -> tuple[float, float, floa
 
 
 # Thresholds and weights are the paper's in both profiles, for its tables hang on them.
-# ``service`` differs where the algorithm as printed loses something for nothing: an answer
-# to a worse repair, a flawless step's reward, a second check of what a check has confirmed,
-# or the wait for one query before the other.
+# ``service`` differs where the algorithm as printed loses something for nothing: an answer to a
+# worse repair, a flawless step's reward, a second check of what a check has confirmed, or the
+# wait for one query before the other.
 
 
 class Cot2Settings(PolicySettings):

@@ -17,9 +17,9 @@ from handlers.roles.thinker import Strategy
 from schemas.events.search import ROOT, Trust
 from schemas.identity import address_order
 
-# Nodes change while the search lasts; a meta-state is made of one when it is
-# decided on and does not change afterwards. The controller is given the meta-state
-# alone, so that it cannot look at texts by accident.
+# Nodes change while the search lasts; a meta-state is made of one when it is decided on and
+# does not change afterwards. The controller is given the meta-state alone, so that it cannot
+# look at texts by accident.
 
 Status: TypeAlias = Literal["open", "pruned", "repaired", "closed"]
 

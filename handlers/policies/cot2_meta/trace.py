@@ -24,9 +24,9 @@ from schemas.events.search import (
     SearchDecided,
 )
 
-# Reports, the dashboard and audits look at trees through this module, live ones and
-# forked ones alike. It takes nothing from a running search, so what they show can be
-# shown of any log, without the policy's settings.
+# Reports, the dashboard and audits look at trees through this module, live ones and forked ones
+# alike. It takes nothing from a running search, so what they show can be shown of any log,
+# without the policy's settings.
 
 COLUMNS: tuple[str, ...] = ("generation", "evaluation", "verify", "repair", "selection", "fallback")
 ROLES: Mapping[str, str] = {
@@ -93,9 +93,9 @@ class Tree:
 
 def tree_of(trace: Trace) -> Tree:
     """The tree that an episode's record tells."""
-    # What is said of a thought stands before the expansion that hangs it in, for lanes
-    # state their facts and the tree is told of after the join. Twigs that never join are
-    # repeats, blank replies and chains of a vote.
+    # What is said of a thought stands before the expansion that hangs it in, for lanes state their
+    # facts and the tree is told of after the join. Twigs that never join are repeats, blank replies
+    # and chains of a vote.
     tree = Tree()
     seen: dict[str, Twig] = {}
     for _, event in trace.events:

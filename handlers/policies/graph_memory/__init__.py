@@ -80,8 +80,8 @@ def grounded(trace: Trace, conclusion: Conclusion, settings: GraphSettings) -> d
 
 def learn(batch: Batch, settings: GraphSettings) -> Steps[None]:
     """What a batch adds to the graph, or what it moves. ``use`` leaves nothing to learn from."""
-    # A batch may hold both: the phase is no part of the scope, and
-    # each member says under which it worked.
+    # A batch may hold both: the phase is no part of the scope, and each member says
+    # under which it worked.
     built, weighed = _in_phase(batch, "build"), _in_phase(batch, "weigh")
     growing = Growing({**EMPTY, **batch.memory.learned}, settings.constants, batch.number)
     yield from keep_cases(batch, built)

@@ -25,9 +25,9 @@ from schemas.identity import is_taken, seed_of, text_digest
 from schemas.outcome import Outcome
 from schemas.questions import Embed, Recall
 
-# Every fact is stated and then applied to ``Growing`` by the fold's own rule. What a
-# later member of the batch is matched with is therefore the graph that the fold will come
-# to, principles of earlier members included.
+# Every fact is stated and then applied to ``Growing`` by the fold's own rule. What a later
+# member of the batch is matched with is therefore the graph that the fold will come to,
+# principles of earlier members included.
 
 
 @dataclass(slots=True)
@@ -87,8 +87,8 @@ def build(batch: Batch, member: Member, growing: Growing, settings: GraphSetting
     """
     case = text_digest(member.reflected.problem)
     logged = graph.runs_of(growing.graph, case)[2]
-    # The own run was made anyway and counts as one of N; what is on
-    # record from earlier passes does too.
+    # The own run was made anyway and counts as one of N; what is on record from
+    # earlier passes does too.
     runs = [(yield from own_run(member, settings))]
     yield from ground(member, case, runs[0], growing)
     more = 0 if is_taken(member.episode) else settings.rollouts - logged - 1

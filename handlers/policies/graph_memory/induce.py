@@ -115,8 +115,8 @@ def grounds_of(given: Induced, growing: Growing) -> Grounds | None:
         pair = select_one(sorted(graph.successes(growing.graph, given.near)), given.failed)
         if pair is None:
             return None
-        # Only neighbours who went this path: the principle falls with
-        # them, should they be forgotten.
+        # Only neighbours who went this path: the principle falls with them, should
+        # they be forgotten.
         near = (case for case in given.near if pair[0] in graph.successes(growing.graph, (case,)))
         return Grounds("speculative", pair[:1], pair[1:], given.subject, tuple(near), given.said)
     return None

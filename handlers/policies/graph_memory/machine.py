@@ -106,8 +106,8 @@ class Machine:
 
     def step(self, state: str, action: str) -> str:
         """δ(state, action)."""
-        # One action with two meanings: reasoning while knowledge is
-        # missing is what a principle may be about.
+        # One action with two meanings: reasoning while knowledge is missing is what a
+        # principle may be about.
         target = "UR" if action == "reason" and state in UNGROUNDED else self.lands[action]
         return target if self.follows(state, target) else state
 
@@ -126,8 +126,8 @@ class Machine:
 
     def fault(self, path: Sequence[str]) -> str | None:
         """What is wrong with a path, the first thing there is; the bad step by its name."""
-        # A model that reads paths is told what was wrong with one: a
-        # name of the bad step mends more than a no.
+        # A model that reads paths is told what was wrong with one: a name of the bad step mends
+        # more than a no.
         if not path:
             return "names no state"
         if unknown := [state for state in path if state not in self.may_go]:

@@ -92,8 +92,8 @@ def earned(member: Member, settings: GraphSettings) -> Steps[float | None]:
 
 def rolled_out(member: Member, seed: int, settings: GraphSettings) -> Steps[Ran]:
     """One roll-out more, read as a path."""
-    # A roll-out has no record of its own that could be read
-    # afterwards: its events are watched as they pass.
+    # A roll-out has no record of its own that could be read afterwards: its events are
+    # watched as they pass.
     watch = Watch()
     conclusion = yield from tried(member, "", seed, settings, watch)
     outcome: Outcome = "withheld"
@@ -111,8 +111,8 @@ def canonical(
     events: Sequence[tuple[str, Event]], conclusion: Conclusion, settings: GraphSettings
 ) -> str:
     """The canonical path of a run, by the table of events."""
-    # A policy does not state its own end, the driver does; the
-    # machine needs one to know how it ended.
+    # A policy does not state its own end, the driver does; the machine needs one to
+    # know how it ended.
     closed = EpisodeClosed(
         status="abstained" if conclusion.answer is None else "answered",
         ended_by=conclusion.ended_by,

@@ -20,10 +20,10 @@ from schemas.asking import All, Steps, Stopped
 from schemas.events.graph import PairCompared, PairSkipped, Skipped
 from schemas.identity import hash01, text_digest
 
-# Only what was compared is stated, never a gradient: the fold takes it from the graph
-# that the pair was drawn under. One principle is drawn by its share rather than the
-# best one taken, for the gradient of a policy needs samples of it, and what is never
-# drawn would keep the weight that it began with.
+# Only what was compared is stated, never a gradient: the fold takes it from the graph that the
+# pair was drawn under. One principle is drawn by its share rather than the best one taken, for
+# the gradient of a policy needs samples of it, and what is never drawn would keep the weight
+# that it began with.
 
 Rewards: TypeAlias = tuple[float | None, float | None]
 """With a principle, and without."""
@@ -89,8 +89,8 @@ def skipped(member: Member, reason: Skipped, principle: str | None = None) -> Pa
 
 def beside_own(batch: Batch, member: Member, text: str, settings: GraphSettings) -> Steps[Rewards]:
     """One run with the principle beside the episode's own; none where that one earned nobody knows what."""
-    # Asked first: where the own run's reward is unknown no pair can
-    # come of it, and the other run is saved.
+    # Asked first: where the own run's reward is unknown no pair can come of it, and the
+    # other run is saved.
     without = yield from earned(member, settings)
     if without is None:
         return None, None

@@ -72,8 +72,8 @@ class Window:
             "rules": "\n".join(f"{name}: {rule}" for name, rule in self.rules),
             "lessons": "\n\n".join(lesson.block for lesson in self.lessons),
         }
-        # Not told what was retired it would write it again in other
-        # words, from the same lessons (D13).
+        # Not told what was retired it would write it again in other words, from the
+        # same lessons (D13).
         if self.withdrawn and not consolidator.exact:
             variables["withdrawn"] = "\n".join(f"- {rule}" for rule in self.withdrawn)
         return consolidator.role.put(variables, sampling=settings.sampling, check=check)

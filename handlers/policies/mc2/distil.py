@@ -224,8 +224,8 @@ def _single(role: RoleName, one: Chosen, settings: Mc2Settings) -> Task:
 
 def _together(role: RoleName, selected: Sequence[Chosen], settings: Mc2Settings) -> Task:
     """All selected episodes of a batch at once, as lists of what to repeat, to avoid, and of both (D6)."""
-    # Equal room for each episode, and one share for the prompt
-    # itself: otherwise the first ones would fill it.
+    # Equal room for each episode, and one share for the prompt itself: otherwise the first
+    # ones would fill it.
     room = settings.context_chars // (len(selected) + 1)
     cases: dict[Polarity, list[str]] = {"do": [], "avoid": [], "both": []}
     for one in selected:
@@ -239,9 +239,9 @@ def _together(role: RoleName, selected: Sequence[Chosen], settings: Mc2Settings)
         if settings.outcome_tag == "on":
             parts.append(f"Result: {_OUTCOMES.get(one.member.outcome, 'unknown')}")
         cases[one.polarity].append(excerpt("\n".join(parts), room))
-    # A lesson of good and bad cases alike stands on neither side. And one of
-    # several problems belongs to none of them: it may be shown to each (D11
-    # keeps only a problem's own lessons from it).
+    # A lesson of good and bad cases alike stands on neither side. And one of several
+    # problems belongs to none of them: it may be shown to each (D11 keeps only a problem's
+    # own lessons from it).
     sides: list[Polarity] = [side for side, found in cases.items() if found]
     return Task(
         role,

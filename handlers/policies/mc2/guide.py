@@ -42,9 +42,9 @@ class Guide:
 
         ``own_chars`` is the length of the role's own prompt, which guidance must leave room for.
         """
-        # Said when the role is about to be guided, and not at the start: a role that
-        # was never asked, since a limit came first, did not do without a rule either,
-        # and must not count in what the rule is worth.
+        # Said when the role is about to be guided, and not at the start: a role that was never
+        # asked, since a limit came first, did not do without a rule either, and must not count in
+        # what the rule is worth.
         if role in self.spared and role not in self.told:
             self.told.add(role)
             yield KnowledgeOmitted(role=role, items=self.spared[role])
@@ -108,8 +108,8 @@ def measuring(task: Task, memory: Recollection, settings: Mc2Settings) -> Guide:
 
 def is_held_out(task: Task, rule: RecalledItem, settings: Mc2Settings) -> bool:
     """Whether an episode does without a rule: drawn by problem, seed and the rule's text."""
-    # By its text and not its id: a rule keeps its draw while it is
-    # passed on from version to version.
+    # By its text and not its id: a rule keeps its draw while it is passed on from
+    # version to version.
     drawn = hash01("held out", task.seed, task.subject, rule.role, rule.text)
     return drawn < settings.held_out
 

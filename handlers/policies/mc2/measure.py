@@ -42,8 +42,8 @@ def fits(batch: Sequence[Guided], number: int, seed: int = 0) -> list[tuple[floa
         return [None] * len(batch)
     pairs: list[tuple[float, float]] = []
     for at, one in enumerate(guided):
-        # Another episode of the batch, j ≠ i: a step of 1 to n - 1
-        # around the circle never comes back to i.
+        # Another episode of the batch, j ≠ i: a step of 1 to n - 1 around the circle never
+        # comes back to i.
         step = 1 + int(hash01(seed, number, at) * (len(guided) - 1))
         other = guided[(at + step) % len(guided)]
         pairs.append((_similarity(one, one), _similarity(one, other)))

@@ -19,10 +19,10 @@ from handlers.roles.role import Check, Role, RoleReply
 from schemas.asking import OutOfLimit, Steps
 from schemas.events.reasoning import ControllerActed, Generated, MonitorReported, Parse
 
-# ``orchestrate`` is Algorithm 1's inner loop and reads like it; what each role is shown
-# stands in ``reason``, ``monitor`` and ``control``. A role gets texts of the round
-# whole, its composer only excerpts of them: the role has to find a fault in them, the
-# composer only to see what kind of problem it is.
+# ``orchestrate`` is Algorithm 1's inner loop and reads like it; what each role is shown stands
+# in ``reason``, ``monitor`` and ``control``. A role gets texts of the round whole, its composer
+# only excerpts of them: the role has to find a fault in them, the composer only to see what kind
+# of problem it is.
 
 GRADE_VALUE: Mapping[str, float] = {"A": 1.0, "B": 0.5, "C": 0.0}
 """Confidence by grade (source ``value``; ours)."""
@@ -95,8 +95,8 @@ def orchestrate(episode: Episode) -> Steps[Conclusion]:
                 grade = "B" if k else episode.settings.patch_grade
                 return _concluded(decision.answer, "corrected", GRADE_VALUE[grade])
             case "restart":
-                # Only the last advice counts (eq. 4): one of an older
-                # round speaks of an attempt that is gone.
+                # Only the last advice counts (eq. 4): one of an older round speaks of an
+                # attempt that is gone.
                 episode.advice = decision.advice or ""
     return _concluded(episode.best, "max_rounds", GRADE_VALUE["C"])
 

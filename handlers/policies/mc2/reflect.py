@@ -17,9 +17,9 @@ from handlers.policies.mc2.trace import Turn, turns
 from handlers.roles.excerpt import excerpt
 from schemas.events.reasoning import Flag
 
-# Pure, and made again at every verification: it reads the record and asks nobody. The
-# models below are what a batch's records hold, so a field that is added needs a default
-# under which older records stay as they were.
+# Pure, and made again at every verification: it reads the record and asks nobody. The models below
+# are what reflections on logs hold, so a field that is added needs a default under which older ones
+# stay as they were.
 
 Grade: TypeAlias = Literal["A", "B", "C"]
 Rating: TypeAlias = Literal["good", "ok", "poor"]
@@ -213,8 +213,8 @@ def is_mended(ended_by: str, sent_back: Sequence[Turn]) -> bool:
 
 
 def _excerpts(turn: Turn, chars: int) -> Excerpts:
-    # Echoes are cut before the text is shortened, so that what
-    # guidance said takes none of the room.
+    # Echoes are cut before the text is shortened, so that what guidance said takes
+    # none of the room.
     def cut(text: str) -> str:
         return excerpt(cut_echoes(text, turn.guidance), chars)
 

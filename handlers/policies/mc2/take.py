@@ -23,9 +23,9 @@ from handlers.policies.taken import ENDED_BY, told
 from handlers.roles.excerpt import excerpt
 from schemas.events.traces import TraceTaken
 
-# Taken as one round without a report or a decision. Ended by ``taken`` it is
-# neither accepted nor given up, so the rules of selection (eq. 9) pass over it, and
-# only the verdict of its batch can choose it.
+# Taken as one round without a report or a decision. Ended by ``taken`` it is neither accepted
+# nor given up, so the rules of selection (eq. 9) pass over it, and only the verdict of its
+# batch can choose it.
 
 POLARITIES: dict[str, Polarity] = {"right": "do", "wrong": "avoid"}
 """What an attempt teaches by its verdict; nothing by another."""

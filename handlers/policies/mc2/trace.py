@@ -23,9 +23,9 @@ from schemas.events.reasoning import ControllerActed, Generated, KnowledgeReache
 from schemas.identity import digest
 from schemas.spoken import spoken
 
-# Reflections and the paper's ``history`` are both made of these turns. Facts hold
-# no texts but the addresses of replies, so texts are looked up and read again here,
-# by the readers that the episode itself had.
+# Reflections and the paper's ``history`` are both made of these turns. Facts hold no texts
+# but the addresses of replies, so texts are looked up and read again here, by the readers
+# that the episode itself had.
 
 BASES: Mapping[RoleName, Role] = {
     "reasoner": REASONER,
@@ -83,11 +83,18 @@ def turns(trace: Trace) -> list[Turn]:
     notes: dict[RoleName, str] = {}
     for _, event in trace.events:
         if isinstance(event, KnowledgeReached):
-            # Kept by round: a role's guidance is on record before its reply in that round is.
             role = NAMED[event.role]
-            update = _update_of(event, replies[event.source], notes.get(role, ""))
+            before, reply = notes.get(role, ""), replies[event.source]
+            # A fallback keeps what stood before, unless that was about another trajectory: then the
+            # fact counts no bullets.
+            after = before if event.bullets else ""
+            composed = event.result != "fallback"
+            if composed:
+                after = (read_bullets(COACHES[role], said[event.source]) or NOTHING).text
+            # Kept by round: a role's guidance is on record before its reply in that round is.
+            update = Update(before, after, composed, reply.model)
             updates.setdefault(event.round, {})[role] = update
-            notes[role] = update.after
+            notes[role] = after
         elif isinstance(event, Generated) and event.role != CLOSED:
             found.append(Turn(event.round, event.answer, as_text(said[event.source])))
         elif isinstance(event, MonitorReported | ControllerActed):
@@ -95,16 +102,6 @@ def turns(trace: Trace) -> list[Turn]:
     for turn in found:
         turn.updates = updates.get(turn.index, {})
     return found
-
-
-def _update_of(event: KnowledgeReached, reply: Completed, before: str) -> Update:
-    """A composition; a fallback keeps what stood before, unless that was about another trajectory."""
-    # What stood before this round was about another trajectory;
-    # whether it stood on is what the fact says.
-    if event.result == "fallback":
-        return Update(before, before if event.bullets else "", False, reply.model)
-    bullets = read_bullets(COACHES[NAMED[event.role]], spoken(reply.text).text) or NOTHING
-    return Update(before, bullets.text, True, reply.model)
 
 
 def _fill(turn: Turn, event: MonitorReported | ControllerActed, text: str) -> None:

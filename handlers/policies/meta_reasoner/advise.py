@@ -100,8 +100,8 @@ def propose(episode: Episode, seen: str) -> Steps[Note]:
             parse=said.parse,
         )
         return Note(said)
-    # In the same question those of start arms that have none yet: a
-    # memory that never proposes embeds none.
+    # In the same question those of start arms that have none yet: a memory that
+    # never proposes embeds none.
     bandit = episode.bandit
     bare = [at for at, arm in enumerate(bandit.arms) if arm.vector is None]
     own, *others = yield from Embed((strategy, *(bandit.arms[at].text for at in bare)))
@@ -147,9 +147,9 @@ def choose(episode: Episode, note: Note | None) -> StrategyChosen:
     if episode.features is None:
         raise AssertionError("a bandit needs features")
     scores = tuple(episode.bandit.scores(episode.features))
-    # A new arm with probability ε, then a start arm that is still cold, else the
-    # best. Rewards are positive and exploration is weak: without the warm-up one
-    # lucky pull would starve all other arms (D4).
+    # A new arm with probability ε, then a start arm that is still cold, else the best.
+    # Rewards are positive and exploration is weak: without the warm-up one lucky pull would
+    # starve all other arms (D4).
     arm_id = best(scores)
     how: How = "ucb"
     warmup = 0 if episode.bandit.frozen else episode.settings.warmup_pulls
@@ -195,8 +195,8 @@ def choose_directly(episode: Episode, seen: str) -> Steps[str]:
         },
         sampling=episode.settings.sampling(TOKENS),
     )
-    # Where it cannot be read the first arm stands, which is to carry
-    # on: a slip must not send the work back.
+    # Where it cannot be read the first arm stands, which is to carry on: a slip must not
+    # send the work back.
     named = said.get("Strategy")
     arm = next((arm for arm in arms if arm.id == named), arms[0])
     yield StrategyChosen(round=episode.round, arm=arm.id, how="direct", source=said.source)

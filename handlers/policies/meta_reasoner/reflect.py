@@ -17,9 +17,9 @@ from schemas.events.episode import Embedded
 from schemas.events.reasoning import Generated
 from schemas.events.strategy import RewardJudged, StrategyChosen, StrategyProposed
 
-# A pull is a context, an arm and a reward, and these stand in three facts of two
-# rounds. They are put together here by order alone: facts hold no vectors, for
-# these are on record once already, as answers.
+# A pull is a context, an arm and a reward, and these stand in three facts of two rounds.
+# They are put together here by order alone: facts hold no vectors, for these are on record
+# once already, as answers.
 
 
 @dataclass
@@ -78,8 +78,8 @@ class Reading:
                 pass
 
     def _reward(self, event: RewardJudged) -> None:
-        # The curve has every reward. A pull needs one that is known,
-        # and an arm that was chosen for it.
+        # The curve has every reward. A pull needs one that is known, and an arm that
+        # was chosen for it.
         self.rewards.append([event.round, event.reward])
         reward, progress = event.reward, event.progress
         if event.arm is None or self.credited is None or reward is None or progress is None:
@@ -105,8 +105,8 @@ def measured_texts(trace: Trace, settings: MetaReasonerSettings) -> tuple[str, .
     """What the contexts of the pulls are made of: reports, or the steps so far."""
     if not settings.learns:
         return ()
-    # All or none: the texts are matched with the pulls by their
-    # order, and one that is missing would shift it.
+    # All or none: the texts are matched with the pulls by their order, and one that is
+    # missing would shift it.
     contexts = Reading.of(trace, settings).contexts
     known = all(at in trace.embedded for at in contexts)
     return tuple(trace.embedded[at][0] for at in contexts) if known else ()

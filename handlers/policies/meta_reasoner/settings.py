@@ -150,8 +150,8 @@ APART = {
 }
 MetaReasonerSettings.learning = frozenset(MetaReasonerSettings.model_fields) - APART
 
-# A batch pins these with its rule, so that a version is folded again
-# under the numbers that made it.
+# A batch pins these with its rule, so that a version is folded again under the
+# numbers that made it.
 _CONSTANTS = (
     *("exploration", "ridge", "feature_dims", "retire_below", "retire_after"),
     *("merge_above", "arm_limit", "arms"),

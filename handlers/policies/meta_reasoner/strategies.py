@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-# Words of this table are constants of the learning rule: a batch pins
-# them, and an edited word makes other arms.
+# Words of this table are constants of the learning rule: a batch pins them, and an edited
+# word makes other arms.
 
 
 @dataclass(frozen=True, slots=True)

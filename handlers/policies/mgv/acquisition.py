@@ -131,8 +131,8 @@ def study(
     """One round: MONITOR every open member, share out, work side by side, judge."""
     for each in open_now:
         yield from monitor(each, at)
-    # The rounds that are left get equal parts, so that the first one
-    # cannot spend what later ones need.
+    # The rounds that are left get equal parts, so that the first one cannot spend
+    # what later ones need.
     left = settings.max_rounds - at + 1
     total = max(1, sum(each.limit for each in open_now) // left)
     shares = share_out(total, learners, open_now, settings)

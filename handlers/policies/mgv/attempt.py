@@ -136,8 +136,8 @@ def settle(mind: Mind, made: Attempt) -> Steps[None]:
     if found.of > 1:  # one sample agrees with itself, which says nothing
         made.agreement = found.votes / found.of
         yield found
-    # The first of those that agree stands for the attempt: its text
-    # is what is checked and looked at.
+    # The first of those that agree stands for the attempt: its text is what is
+    # checked and looked at.
     chosen = next(
         (said for said in made.samples if equal(answer_of(said), made.answer)), made.samples[-1]
     )
@@ -150,8 +150,8 @@ def assure(mind: Mind, made: Attempt, round: int) -> Steps[None]:
         yield _felt(mind, Felt(0.0, "feel"), (), round)
         return
     signals = dict(raw_signals(made))
-    # Token probabilities and agreement come with the replies; only
-    # where neither can be had is a call spent.
+    # Token probabilities and agreement come with the replies; only where neither can be had
+    # is a call spent.
     chosen = first_had(mind, signals)
     if chosen is None:
         value = yield from _verbal(mind, made)
@@ -197,8 +197,8 @@ def raw_signals(made: Attempt) -> Mapping[str, float]:
 def first_had(mind: Mind, signals: Mapping[str, float]) -> str | None:
     """The first source of confidence that can be had without asking for it."""
     wanted = mind.settings.confidence
-    # A raw token probability is no chance of being right: it lies
-    # near 1 for anything that reads fluently.
+    # A raw token probability is no chance of being right: it lies near 1 for
+    # anything that reads fluently.
     if wanted == "implicit" and "implicit" in signals and mind.knowledge.calibrator("implicit"):
         return "implicit"
     return "agreement" if wanted != "verbal" and "agreement" in signals else None
@@ -210,8 +210,8 @@ def _verbal(mind: Mind, made: Attempt) -> Steps[float | None]:
     try:
         heard = yield from confidence.trust(mind.task.posed, made.text, meter)
     except OutOfLimit:
-        # The limit struck the request to mend a reply: a call was
-        # spent, and the record says on what.
+        # The limit struck the request to mend a reply: a call was spent, and the
+        # record says on what.
         made.calls += meter.calls
         if meter.calls:
             yield ConfidenceStated(node=made.source, source=made.source, parse="defaulted")

@@ -23,9 +23,9 @@ from handlers.roles.examiner import APPRAISER
 from schemas.asking import Steps
 from schemas.events.monitoring import Experience, ExperienceFelt, Origin
 
-# Every number that a decision hangs on is stated with what it was made of and where
-# it came from, feeling or knowledge: whether feelings were right can then be
-# measured on the log, long after the decisions.
+# Every number that a decision hangs on is stated with what it was made of and where it came
+# from, feeling or knowledge: whether feelings were right can then be measured on the log,
+# long after the decisions.
 
 
 def stated(
@@ -95,8 +95,8 @@ def diagnose(mind: Mind, felt: Felt) -> Diagnosis:
     level: Diagnosis = "complex" if felt.value > mind.settings.complex_above else "plain"
     if felt.source == "feel":
         return level
-    # More cases than are shown take part: three neighbours are too
-    # few for a vote among six diagnoses.
+    # More cases than are shown take part: three neighbours are too few for a vote
+    # among six diagnoses.
     known = dict.fromkeys(PRESCRIBED, 0.0)
     for case, similarity in mind.near(mind.settings.calibrate_k):
         diagnosis = mind.knowledge.turned_out(case, mind.settings.learn_from)

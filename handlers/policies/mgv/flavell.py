@@ -182,8 +182,8 @@ def verify(run: Regulation, at: int) -> Steps[None]:
     """VERIFY: evaluate, choose the side to look from, look, update (lines 11 to 14)."""
     last = run.rounds[-1]
     if run.spares(last.made):
-        # Without an answer it has failed whatever a check would say,
-        # and its strategy is believed less for it.
+        # Without an answer it has failed whatever a check would say, and its strategy is
+        # believed less for it.
         if last.made.answer is None:
             last.passed = False
             updated(run, last)
@@ -260,8 +260,8 @@ def updated(run: Regulation, last: Round) -> None:
     q = last.made.q
     if last.passed is None:
         return
-    # The scope's own rule of update, so that an episode believes as
-    # the fold would after the same trials.
+    # The scope's own rule of update, so that an episode believes as the fold would
+    # after the same trials.
     key = key_of("strategy", run.task.domain, last.diagnosis, last.strategy, band_of(q))
     evidence = Evidence(key, last.passed, 1)
     run.beliefs = update(run.beliefs, evidence, rule_constants(run.settings))
@@ -276,8 +276,8 @@ def experiences(last: Round) -> str:
 def give_up(run: Regulation, at: int) -> Steps[str | None]:
     """Whether one of the four criteria is met after this round."""
     last = run.rounds[-1]
-    # Displacement costs an embedding, and is looked for only where
-    # there is a case to be displaced to.
+    # Displacement costs an embedding, and is looked for only where there is a case
+    # to be displaced to.
     met = [*run.criteria(last.made), *([] if last.passed is None else [last.passed])]
     to_goal, to_case = 0.0, None
     vectors = [unpack(case["vector"]) for case in run.mind.cases if case["vector"]]

@@ -129,9 +129,9 @@ _KEPT = 8
 
 def knowledge_of(learned: Mapping[str, Any]) -> Knowledge:
     """The view of a memory version's state; kept while the same state is asked for again."""
-    # By identity, since comparing states costs as much as making a view. An id is
-    # given again once its state is gone, hence the second look; the view holds its
-    # state, so that this cannot happen while it is kept.
+    # By identity, since comparing states costs as much as making a view. An id is given again once
+    # its state is gone, hence the second look; the view holds its state, so that this cannot happen
+    # while it is kept.
     found = _VIEWS.get(id(learned))
     if found is None or found.learned is not learned:
         if len(_VIEWS) >= _KEPT:
@@ -194,8 +194,8 @@ class Mind:
 
         A figure that is taken from cases needs more of them than an attempt can be shown.
         """
-        # Drawn as of round 0, whatever the round is: a figure must
-        # not jump because a draw is made anew.
+        # Drawn as of round 0, whatever the round is: a figure must not jump because a
+        # draw is made anew.
         if top not in self.looked:
             self.looked[top] = [
                 (self.knowledge.by_id[name], similarity)

@@ -59,7 +59,7 @@ class Vectors:
         total = np.zeros(columns.shape[1], dtype=np.float32)
         for at in np.flatnonzero(asked):
             total += columns[at] * (asked[at] / length)
-        # Everything within the margin of the last place takes part:
-        # single precision may have swapped it.
+        # Everything within the margin of the last place takes part: single precision
+        # may have swapped it.
         edge = np.partition(total, -top)[-top] if top < len(total) else total.min()
         return [int(at) for at in np.flatnonzero(total >= edge - MARGIN)]

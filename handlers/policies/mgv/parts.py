@@ -24,8 +24,8 @@ def _own(trace: Trace, subject: str) -> Iterator[tuple[str, Event]]:
     lane = ""
     shares: tuple[tuple[str, int], ...] = ()
     waiting: list[tuple[str, Event]] = []  # answers that the next case in mind is made of
-    # What is kept is stated once a member, in the members' order,
-    # which is that in which cases came to mind.
+    # What is kept is stated once a member, in the members' order, which is that in which
+    # cases came to mind.
     reached = (event for _, event in trace.events if isinstance(event, CasesReached))
     kept = iter(dict.fromkeys(event.subject for event in reached))
     for address, event in trace.events:

@@ -18,10 +18,10 @@ from schemas.settings import PolicySettings
 Share = Annotated[float, Bounded(ge=0, le=1)]
 
 
-# The theories say what is felt and decided, and give hardly a number. Thresholds,
-# floors and counts below are ours, in both profiles; ``paper`` differs only where the
-# text commits itself: what cannot be read counts as 0, what stops withholds its
-# answer, and every case counts, however unlike.
+# The theories say what is felt and decided, and give hardly a number. Thresholds, floors
+# and counts below are ours, in both profiles; ``paper`` differs only where the text
+# commits itself: what cannot be read counts as 0, what stops withholds its answer, and
+# every case counts, however unlike.
 
 
 class MgvSettings(PolicySettings):

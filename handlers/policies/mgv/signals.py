@@ -14,9 +14,9 @@ from typing import Literal, TypeAlias
 
 from schemas.events.monitoring import Origin
 
-# The theories leave "feelings" open. Each is a number here, so that it can be
-# held against what came of it and be calibrated. No function here asks a model
-# or knows an outcome of the present problem.
+# The theories leave "feelings" open. Each is a number here, so that it can be held
+# against what came of it and be calibrated. No function here asks a model or knows an
+# outcome of the present problem.
 
 Mode: TypeAlias = Literal["xor", "feel", "assess", "blend"]
 CLOSE = 1e-9

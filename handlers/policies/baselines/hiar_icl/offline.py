@@ -78,9 +78,9 @@ class Search:
 
 def followers(path: Path, search: Search) -> list[Action]:
     """What may follow: nothing twice running, nothing but a second look after an answer."""
-    # The same action twice running brings the same thought again, and after an
-    # answer only a second look at it makes sense. Without these bounds most of
-    # the few ways that are tried would be wasted.
+    # The same action twice running brings the same thought again, and after an answer only
+    # a second look at it makes sense. Without these bounds most of the few ways that are
+    # tried would be wasted.
     if len(path) >= search.settings.depth:
         return []
     if path and search.nodes[path].answer is not None:
@@ -113,8 +113,8 @@ def find(search: Search) -> Steps[Card | None]:
             if path is None:
                 break
             yield from _act(search, path)
-            # A way is worth what its answer is worth, so one without
-            # an answer is carried to its end.
+            # A way is worth what its answer is worth, so one without an answer is
+            # carried to its end.
             if search.nodes[path].answer is None and path[-1] != "reason":
                 path = (*path, "reason")
                 yield from _act(search, path)

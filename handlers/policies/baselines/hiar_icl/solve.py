@@ -83,8 +83,8 @@ def finish(task: Task, answers: Sequence[str | None], limit: str | None) -> Step
     """Where no card led to an answer: one plain chain of thought, if a call is left."""
     if answers:
         yield voted(answers, task.problem)
-    # A limit of calls that stopped a lane may have left the one that
-    # was kept; any other leaves nothing.
+    # A limit of calls that stopped a lane may have left the one that was kept; any
+    # other leaves nothing.
     remaining = yield from Remain()
     if limit not in (None, "calls") or remaining.calls == 0:
         return Conclusion(answer=None, ended_by="limit" if limit else "voted", limit=limit)
@@ -97,8 +97,8 @@ def finish(task: Task, answers: Sequence[str | None], limit: str | None) -> Step
 
 def affordable(cards: Sequence[Card], room: int | None) -> list[Card]:
     """The first cards whose actions the calls left cover together; the first one in any case."""
-    # A card whose last action is not paid for gives no answer, and
-    # its calls are lost: whole cards only.
+    # A card whose last action is not paid for gives no answer, and its calls are
+    # lost: whole cards only.
     chosen = [cards[0]]
     for card in cards[1:]:
         if room is None or sum(len(each.path) for each in (*chosen, card)) <= room:
