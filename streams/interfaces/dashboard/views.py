@@ -34,8 +34,7 @@ from streams.views.sheet import EpisodeView, read
 
 # A view gets what stands behind the question mark of an address, which anybody may have
 # typed: what it cannot read it takes for unsaid, and what it does not find is a page with
-# status 404, never a defect. It returns plain values under `live_log.looking()`, so that a
-# template never meets a fold that moves.
+# status 404, never a defect. It looks under `live_log.looking()`, while no fold moves.
 Asked: TypeAlias = Mapping[str, str]
 Look: TypeAlias = Callable[[LiveLog, Asked], dict[str, Any]]
 STATES: Final = (

@@ -118,8 +118,7 @@ def page_of(episode: str) -> str:
 
 def scope_parts(name: str) -> tuple[str, str, str, str]:
     """Domain, policy, walk and digest of a scope's settings; what it does not have is empty."""
-    # A name of more parts is of a build that names scopes otherwise: it is
-    # shown whole instead of cut.
+    # A name of more parts is none that can be read so: it is shown whole instead of cut.
     domain, policy, walk, digest = (*name.split("/"), "", "", "", "")[:4]
     return (domain, policy, walk, digest) if name.count("/") < 4 else (name, "", "", "")
 

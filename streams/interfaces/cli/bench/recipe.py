@@ -329,7 +329,7 @@ def _reported(
     log: str, recipe: Recipe, planner: Planner, wanted: Wanted, world: World
 ) -> dict[str, Any]:
     """The report, from the log as it is."""
-    # Nothing in it hangs on when or how often this was run: the same log gives the same bytes.
+    # Nothing in it hangs on when or how often this was run: one build makes one report of one log.
     provenance = {
         "command": wanted.command(),
         "backbones": planner.backbones,

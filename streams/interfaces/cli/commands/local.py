@@ -122,8 +122,8 @@ def models_pull(
     json: Json = False,
 ) -> int:
     """Bring a model here, by name or as a hub's GGUF."""
-    # A model is brought by a command of its own, and by nothing else: no
-    # worker fetches a gigabyte unasked.
+    # A model is brought where a person asks for it, here or by a demo: no worker fetches a gigabyte
+    # unasked.
     from streams.interfaces.cli.models import pull
 
     return pull(model, source, json=json)

@@ -98,8 +98,8 @@ def lessons_diff(
     json: Json = False,
 ) -> int:
     """What two memory versions do not share."""
-    # Versions never change once they are closed, so two numbers say exactly
-    # what an episode of each knew.
+    # A version changes only where something in it is forgotten, so two numbers say what episodes
+    # knew that pinned them.
     from streams.interfaces.cli.show.lessons import difference
 
     return difference(log, old, new, scope=scope, json=json)

@@ -94,8 +94,8 @@ class DoorOptions:
             origins=self.allow_origin,
             tokens=self.tokens,
             limits=limits.limits(),
-            # Unset it hangs on what a profile or the configuration says, which is read here and not
-            # in a default: defaults are shown by --help, which reads no configuration.
+            # Unset it is what the configuration says, which is read here and not in a default: defaults
+            # are shown by --help, which reads no configuration.
             max_concurrency=max_concurrency or episodes_in_flight(),
             patience_s=self.patience,
         )

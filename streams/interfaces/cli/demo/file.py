@@ -38,7 +38,7 @@ class Begun:
         """Why this log is not gone on with, if it is not; ``afresh``: nor one that is finished."""
         if afresh and self.finished:
             return "finished"
-        # Each demo must end: one that waits for a person's decision would end never.
+        # Each demo must end: one that waits for a person's decision would never end.
         if self.parked:
             return "begun by another build, and cannot go on"
         if self.backbones is not None and self.backbones != backbones:

@@ -38,7 +38,7 @@ def _health(log: SqliteLog, url: str) -> Iterator[Check]:
     """The file, whether it is sound, and who works on it."""
     from streams.interfaces.cli.topics import faults
 
-    size = log.path.stat().st_size if log.path.is_file() else 0  # on Kafka there is no file
+    size = log.path.stat().st_size if log.path.is_file() else 0
     yield ok("log", f"{url}, format {SCHEMA_VERSION}, {size:,} bytes, {log.end():,} records")
     # What is wrong with the file comes first: of one that is torn, topics
     # cannot be told to be sound.

@@ -43,7 +43,7 @@ def lost(log: SqliteLog) -> dict[str, str]:
     from streams.interfaces.cli.config import load
 
     # A worker's own learner is asked, since whoever judged by other rules would contradict it one
-    # day. One event of each scope is enough: all of its episodes have the same policy and settings.
+    # day. The first events of a scope are enough: all of it has the same policy and settings.
     learner = Learner(find)
     for event in scopes.first_of_each(log):  # what cannot be read is what `verify` tells of
         with suppress(NoPolicy):

@@ -208,7 +208,7 @@ def _single(
         page.line(("its episode  ", "dim"), command("show", item.evidence[0], log=log))
     taught = learning_id(shelf.scope, item.batch)
     page.line(("learned in   ", "dim"), command("show", taught, log=log))
-    # What it would cost to measure is said by that command before a call is made.
+    # Measuring takes calls: it is offered where nobody has paid for it yet.
     if not effects:
         page.line(("its effect   ", "dim"), command("effect", "lesson", item.id, log=log))
     return page
