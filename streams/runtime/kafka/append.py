@@ -1,6 +1,10 @@
 """The append side: one idempotent producer a worker, and for each partition a lane that batches by itself.
 
-While one batch of a lane is under way, what is stated meanwhile becomes the next: no timer, no lingering.
+Theory of operation. A ``Lane`` holds what was added and not yet sent. While one batch of it is under way, what is
+stated meanwhile becomes the next: no timer, no lingering, and under load larger batches by themselves. A batch is
+acknowledged as a whole or its lane is broken, after which it sends nothing more: what came after a record that is
+missing must never stand on the log without it. A ``KafkaWriter`` puts a claim on each record of a lane; whether
+the claim still holds is not asked here but decided by whoever reads, in the order of the log.
 """
 
 from __future__ import annotations
@@ -96,16 +100,14 @@ class Appender:
     async def stop(self) -> None:
         """Send what is left, unless it was given up, and disconnect."""
         try:
-            await asyncio.wait_for(self._flush(), GRACE_S)
+            async with asyncio.timeout(GRACE_S):
+                for lane in self.lanes.values():
+                    if lane.rows and self.given_up is None:
+                        await lane.commit()
         except (TimeoutError, Unrecorded):
             self.give_up(Unrecorded("no broker took what was left"))
         finally:
             await self.sessions.stop(GRACE_S if self.given_up is None else 0.1)
-
-    async def _flush(self) -> None:
-        for lane in self.lanes.values():
-            if lane.rows and self.given_up is None:
-                await lane.commit()
 
     def give_up(self, error: Exception) -> None:
         """Send nothing more: whoever waits for an append hears why."""
@@ -201,7 +203,10 @@ class Lane:
             self.flying, self.flown_s = 0, None
             for done, index in waiting:
                 if not done.done():
-                    done.set_result(before if index < 0 else _offset(spans, index, before))
+                    # The batch that holds the row is the last one that begins at or before it. A commit of
+                    # nothing is done where the lane stood.
+                    first, base = max((s for s in spans if s[0] <= index), default=(index, before))
+                    done.set_result(base + index - first)
         self.pump = None
 
     async def _send(self, rows: list[Row]) -> list[tuple[int, int]]:
@@ -213,6 +218,7 @@ class Lane:
             try:
                 offset = await self.appender.sessions.send(filled, self.topic, self.partition)
             except RefusedByBroker as refused:
+                # Without the right to write no half would be taken either.
                 if filled.records > 1 and refused.why != "right":
                     end = index + filled.records // 2
                     continue
@@ -231,12 +237,6 @@ class Lane:
                 self.appender.appended_s = time.monotonic()
             index, end = index + filled.records, len(rows)
         return spans
-
-
-def _offset(spans: list[tuple[int, int]], index: int, before: int) -> int:
-    """The offset of a row, from the first rows of the batches and where these were put."""
-    first, base = max((span for span in spans if span[0] <= index), default=(index, before))
-    return base + index - first
 
 
 def _fail(waiting: list[Waiting], error: Exception) -> None:
@@ -268,10 +268,12 @@ class KafkaWriter:
         """
         self._check()
         at_ms = now_ms()
+        # Kafka stamps whole batches; when each record was stated is told by the closing, once for all.
         if isinstance(event, EpisodeClosed):
             event = structs.replace(event, stamps=self.stamps.closed(episode, at_ms))
         key, value = episode.encode(), event.to_json()
         headers = headers_of(event.kind, episode, address, at_ms, self.claim)
+        # It is refused here, where its policy can still do otherwise, and not by a broker that breaks the lane.
         most = self.lane.appender.sizes.most(self.lane.topic)
         room = (most - record_bytes(key, b"", headers)) // (1 + isinstance(event, AnswerEvent))
         if len(value) > room:

@@ -1,7 +1,11 @@
 """A log on Kafka as a local SQLite file: what counts is stored, stale and repeated answers are counted.
 
-The claim fence runs over the raw records. An episode on two partitions counts on the lower one. What is
-published goes to Kafka, and is read back.
+Theory of operation. Whoever reads a log, be it ``show``, ``verify`` or an export, reads SQLite. For a log on Kafka
+this file is a cache in the home folder: each look reads what came since, in one transaction with the positions
+that it was read up to, so that a look that is killed is as if it had never begun. The claim fence runs over the
+raw records, as in a worker, since only whoever has seen all claims knows which records count. An episode on two
+partitions counts on the lower one. What is published goes to Kafka first, and is then read back like anything
+else: the file never holds what the log does not.
 """
 
 from __future__ import annotations
@@ -63,6 +67,7 @@ class KafkaLog(SqliteLog):
         self.claimants: dict[tuple[str, int], str] = {}
         """Whose claim is in force."""
         with alone(path):
+            # Topics that were deleted and made anew have the same names, and offsets that begin again.
             if path.exists() and not self._same_topics(path):
                 drop(path)
             super().__init__(path, create=True)
@@ -70,6 +75,7 @@ class KafkaLog(SqliteLog):
                 self.db.execute(PLACES)
             self.db.execute(LAIN)
             self.db.execute(TIMED)
+        # A commit that a power cut takes back is read from Kafka again.
         self.db.execute("pragma synchronous=normal")
         atexit.register(self.close)
         self.refresh()
@@ -139,29 +145,28 @@ class KafkaLog(SqliteLog):
         self.consumer.assign(wanted)
         for tp in wanted:
             self.consumer.seek(tp, starts[tp])
-        found = await self._fetch({tp: ends[tp] for tp in wanted}, starts)
-        self._store(found)
-        return True
-
-    async def _fetch(self, ends: Mapping[Any, int], starts: Mapping[Any, int]) -> list[Any]:
-        positions, found = {tp: starts[tp] for tp in ends}, list[Any]()
-        while len(found) < AT_ONCE:
-            left = [tp for tp, end in ends.items() if positions[tp] < end]
-            if not left:
-                break
+        positions, found = {tp: starts[tp] for tp in wanted}, list[Any]()
+        while len(found) < AT_ONCE and (left := [tp for tp in wanted if positions[tp] < ends[tp]]):
             taken = await self.consumer.getmany(*left, timeout_ms=500, max_records=10_000)
             for tp, records in taken.items():
                 found.extend(records)
                 positions[tp] = records[-1].offset + 1
+            # Where nothing comes, what was left are marks of transactions and gaps of compaction: the
+            # consumer steps over them, and no record will say so.
             for tp in left if not taken else ():
                 positions[tp] = max(positions[tp], await self.consumer.position(tp))
-        return in_time(found)
+        self._store(in_time(found))
+        return True
 
     # -- storing -----------------------------------------------------------------------------------
 
     def _store(self, found: list[Any]) -> None:
         names = self._names()
-        fences = self._fences()
+        fences = {(t, p): Fence() for t in RECORDS for p in range(self.partitions)}
+        for topic, partition, epoch in self.db.execute(
+            "select topic, partition, epoch from claims"
+        ):
+            fences[topic, partition] = Fence(epoch)
         homes: dict[str, int | None] = {}
         counted = {"stale": 0, "repeated": 0, "duplicate": 0}
         upto: dict[tuple[str, int], int] = {}
@@ -175,21 +180,13 @@ class KafkaLog(SqliteLog):
                 upto[record.topic, record.partition] = record.offset + 1
             for (topic, partition), offset in upto.items():
                 self.commit_position(f"{CONSUMER}/{partition}", topic, offset)
-            self._keep(fences, counted)
-
-    def _fences(self) -> dict[tuple[str, int], Fence]:
-        rows = self.db.execute("select topic, partition, epoch from claims").fetchall()
-        found = {(t, p): Fence() for t in RECORDS for p in range(self.partitions)}
-        return found | {(topic, partition): Fence(epoch) for topic, partition, epoch in rows}
-
-    def _keep(self, fences: Mapping[tuple[str, int], Fence], counted: Mapping[str, int]) -> None:
-        for (topic, partition), fence in fences.items():
-            if fence.claims:
-                row = (topic, partition, fence.epoch, self.claimants[topic, partition])
-                self.db.execute("insert or replace into claims values (?, ?, ?, ?)", row)
-        for name, more in counted.items():
-            if more:
-                self.db.execute(COUNT, (name, more))
+            for claimed, fence in fences.items():
+                if fence.claims:
+                    row = (*claimed, fence.epoch, self.claimants[claimed])
+                    self.db.execute("insert or replace into claims values (?, ?, ?, ?)", row)
+            for name, more in counted.items():
+                if more:
+                    self.db.execute(COUNT, (name, more))
 
     def _record(
         self,
@@ -208,7 +205,11 @@ class KafkaLog(SqliteLog):
             counted["stale"] += answer
             return
         if said.kind == CLAIMED:
-            self.claimants[topic, record.partition] = _worker(said)
+            worker = ""
+            # Anybody may write to a topic: a claim counts by its place, even where nobody can read whose it is.
+            with suppress(ValueError, LookupError, TypeError):
+                worker = str(orjson.loads(said.body)["worker"])
+            self.claimants[topic, record.partition] = worker
         if topic == "events" and not self._at_home(said, record.partition, homes):
             counted["duplicate"] += answer
             return
@@ -239,6 +240,7 @@ class KafkaLog(SqliteLog):
             return home is not None or said.address == "admitted"
         if said.address != "admitted" or partition > home:
             return False
+        # It was admitted on a lower one, too, which was read later: all that came of the higher one goes.
         self.db.execute(
             "delete from records where episode = ? and topic = 'events'", (said.episode,)
         )
@@ -324,14 +326,11 @@ class KafkaLog(SqliteLog):
         """Send messages and commands; how many messages were new. All of it is then here too."""
         sent, said = list(messages), list(commands)
         new = len({(t, k) for t, k, _, _ in sent if not self.has_message(t, k)})
-        homes = {episode: self._home(episode) for episode, _, _ in said}
+        rows = {e: self.db.execute(HOME, (e,)).fetchone() for e, _, _ in said}
+        homes = {episode: None if row is None else int(row[0]) for episode, row in rows.items()}
         self._run(outgoing.publish(self.place, self.partitions, sent, said, homes, self.sizes))
         self.refresh()
         return new
-
-    def _home(self, episode: str) -> int | None:
-        row = self.db.execute(HOME, (episode,)).fetchone()
-        return None if row is None else int(row[0])
 
 
 def bytes_of(record: Any) -> bytes | None:
@@ -339,15 +338,9 @@ def bytes_of(record: Any) -> bytes | None:
     return None if record is None else record.value or b""
 
 
-def _worker(said: LogRecord) -> str:
-    try:
-        return str(orjson.loads(said.body)["worker"])
-    except (ValueError, LookupError, TypeError):
-        return ""
-
-
 def in_time(found: list[Any]) -> list[Any]:
     """Records of many partitions in one order: each partition's own, and by time between them."""
+    # Clocks of brokers differ and may go back; a partition's own order is what must never change.
     latest: dict[tuple[str, int], int] = {}
     keyed: list[tuple[int, int, Any]] = []
     for index, record in enumerate(found):

@@ -1,6 +1,13 @@
 """Which partitions are ours: claimed by a record, read up to it, and let go when they move.
 
-A rebalance is eager: the work of partitions that stay with us goes on; only what really moved is cancelled.
+Theory of operation. The group says whose a partition is, but a member that was stopped for long hears it late; so
+the word of the group is not enough to write by. Whoever is given a partition appends a claim to ``events`` and to
+``learning`` and reads both up to it: what stands before it is all that former owners can ever have done that
+counts, since readers leave out what they write behind it. Only then episodes open. A newer claim of somebody else
+ends our work there at once; if the group still gives us the partition, we claim it again after a heartbeat.
+
+A rebalance is eager, and the work of partitions that stay with us goes on: only what really moved is cancelled.
+What was closed long ago, and grades that a former owner owed, are looked up after open episodes go on.
 """
 
 from __future__ import annotations
@@ -69,12 +76,9 @@ class Ownership:
         if owned is not None:
             owned.queue.append(event)
             if len(owned.queue) > PAUSE_AT and not owned.paused:
-                self._pause(owned, event.message.tp)
+                owned.paused = True
+                self.worker.app.consumer.pause_partitions({event.message.tp})
             self.worker.schedule.changed.set()
-
-    def _pause(self, owned: Owned, tp: Any) -> None:
-        owned.paused = True
-        self.worker.app.consumer.pause_partitions({tp})
 
     async def assigned(self, partitions: set[int]) -> None:
         """These are ours now, and no others."""
@@ -145,9 +149,11 @@ class Ownership:
         committed = await worker.idle.committed(index)
         owned.source = max(owned.source, before.source)  # we may have closed them since
         owned.position = max(owned.position, before.position, committed, owned.source + 1)
+        # While ``learning`` was claimed somebody else may have claimed ``events`` again.
         if fold.fence.epoch != events.epoch or view.fences[index].epoch != learning.epoch:
             self._lost(owned)
             return
+        # From here on we write. Nothing above has stated anything but the claims.
         owned.live = owned.learns = True
         for episode in owned.unfinished():
             worker.tailing.adopted(owned, episode)
@@ -191,6 +197,7 @@ class Ownership:
         ends = await aio.patiently(lambda: follower.ends([spot]))
         await follower.until(lambda: upto() >= ends[spot])
         while True:
+            # A producer may send twice what was acknowledged once, so each try has a name of its own.
             address = f"claimed.{name}.{time.time_ns()}"
             after = str(fence.epoch).encode()
             headers = headers_of(event.kind, f"w/{lane.partition}", address, now_ms(), after)
@@ -248,8 +255,11 @@ class Ownership:
 
     def dispatch(self) -> None:
         """Admit, relay and note how far each partition is."""
+        draining, past = self.worker.world.draining, self.worker.past
         for owned in self.partitions.values():
-            if self._may_admit(owned):
+            # Until it is known what was closed long ago, a problem that was answered might be answered again.
+            is_known = owned.live and owned.index in past.whole
+            if is_known and owned.queue and self.room > 0 and not draining:
                 self._start(("intake", owned.index), self._admit(owned))
             if owned.live and owned.adopted:
                 self._start(("adopt", owned.index), self._adopt(owned))
@@ -258,6 +268,7 @@ class Ownership:
                 self._start(("grades", owned.index), self._look_back(owned.index))
             if owned.live and owned.owed:
                 self._start(("relay", owned.index), self.worker.relay.take(owned))
+        # Checkpoints cost in proportion to what is open, so their pace follows what the last one took.
         if time.monotonic() > self.note_s:
             began = time.monotonic()
             self._note()
@@ -268,35 +279,25 @@ class Ownership:
         """Whether a former owner may still owe grades of a partition."""
         return index in self.owing or ("grades", index) in self.busy
 
-    def _may_admit(self, owned: Owned) -> bool:
-        """Whether something came in, there is room for it, and what was closed long ago is known here."""
-        worker = self.worker
-        known = owned.index in worker.past.whole
-        return (
-            owned.live
-            and known
-            and bool(owned.queue)
-            and self.room > 0
-            and not worker.world.draining
-        )
-
     @property
     def room(self) -> int:
         """How many more problems may lack a slot. Those that wait for a version take no room."""
         return self.worker.max_ready - len(self.worker.schedule.ready)
 
     def _start(self, name: tuple[str, int], work: Any) -> None:
+        """Do one thing of a kind at a time for a partition; what is under way looks again by itself."""
         if name in self.busy:
             work.close()
             return
-        task = self.busy[name] = asyncio.create_task(work)
-        task.add_done_callback(lambda done: self._done(name, done))
 
-    def _done(self, name: tuple[str, int], task: asyncio.Task[Any]) -> None:
-        self.busy.pop(name, None)
-        self.worker.schedule.changed.set()
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self.worker.broke(error)
+        def done(task: asyncio.Task[Any]) -> None:
+            self.busy.pop(name, None)
+            self.worker.schedule.changed.set()
+            if not task.cancelled() and (error := task.exception()) is not None:
+                self.worker.broke(error)
+
+        self.busy[name] = asyncio.create_task(work)
+        self.busy[name].add_done_callback(done)
 
     async def _admit(self, owned: Owned) -> None:
         await self.worker.intake.take(owned, max(1, self.room))
