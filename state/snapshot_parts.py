@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import astuple
-from functools import partial
+from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any, cast
 
@@ -96,9 +96,17 @@ def outcome_body(outcomes: OutcomesFold, episode: str) -> bytes | None:
 
 def load_outcome(outcomes: OutcomesFold, episode: str, body: bytes) -> None:
     """Put an answer's grades back."""
-    offset, *words = orjson.loads(body)
-    outcomes.known[episode] = Known(*(word and Word(*word) for word in words))
-    outcomes.offsets[episode] = offset
+    # A worker starts with those of every answer there ever was, and most of them are one of a few: only
+    # where they stand is parsed for each.
+    offset, _, words = body.removeprefix(b"[").partition(b",")
+    outcomes.known[episode] = _grades_of(words)
+    outcomes.offsets[episode] = int(offset)
+
+
+@lru_cache(maxsize=4096)
+def _grades_of(words: bytes) -> Known:
+    """The grades that a body holds behind their place."""
+    return Known(*(word and Word(*word) for word in orjson.loads(b"[" + words)))
 
 
 def uses_body(state: State, episode: str) -> bytes:
