@@ -82,6 +82,8 @@ class SetupBroken(BackboneError):
         self.code, self.where, self.detail = code, where, detail
 
 
+# Kept apart, since they are waited for differently (``streams.answering.retries``): an endpoint that
+# is busy will answer when there is room, one that fails at this question may never answer it.
 Silence: TypeAlias = Literal["lost", "busy", "error"]
 """Nothing came back; the endpoint put us off; it answered that it failed."""
 

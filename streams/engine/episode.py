@@ -192,9 +192,8 @@ def prepare(
         opened = opening(policy, found.digest, admitted.problem, newest, backbones, grant)
     then, now = opened.policy_version, policy.version
     if (opened.policy, then) != (policy.name, now):
-        # The very same code under other prompts than the problem says: nobody edits a record of
-        # that, so it is reported as a divergence. Another version of the code is merely not here,
-        # and proves nothing.
+        # The very same code, begun under other prompts than its problem says: record and problem
+        # contradict each other. Another version of the code is merely not here, and proves nothing.
         if opened.policy == policy.name and without_prompts(then) == without_prompts(now):
             raise Diverged(episode, "opened", PROMPTS, then, now)
         raise PolicyChanged(f"opened with {opened.policy}@{then}; installed is {policy.reference}")

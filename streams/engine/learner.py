@@ -95,8 +95,8 @@ class Learner:
         if type(event) not in HEARD:
             return True
         named = scope_of(episode) if type(event) in TAUGHT else getattr(event, "scope", "")
-        # What a learning episode says counts only while its batch is open. The version that closed it
-        # states what was known then: a record that comes later would make another memory of it.
+        # What a learning episode says counts only while its batch is open. The version that closed
+        # it states what was known then: a record that comes later would make another memory of it.
         if not stands(episode, address, event) or (
             type(event) in LEARNED and not self.memory(named).awaits(episode)
         ):

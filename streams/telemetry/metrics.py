@@ -177,8 +177,6 @@ def exposed(samples: Iterable[Sample]) -> str:
         for each in found:
             pairs = ((label, said.translate(ESCAPES)) for label, said in each.labels)
             labels = ",".join(f'{label}="{said}"' for label, said in pairs)
-            # Counts are whole, and the sums of floats among them print without a point as
-            # long as they are, too.
             whole = each.value == int(each.value)
             value = str(int(each.value)) if whole else repr(float(each.value))
             lines.append(f"{each.name}{{{labels}}} {value}" if labels else f"{each.name} {value}")

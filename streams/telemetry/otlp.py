@@ -158,7 +158,7 @@ class Export:
         # Only closed episodes are sent, each whole, since spans cannot be changed later.
         records = list(self.log.records(episode=record.episode))
         texts = spans.NO_TEXTS if self.texts is None else self.texts.of(records)
-        # Which model answers which role says an opening. A learning episode has none, but was run
+        # An opening says which model answers which role. A learning episode has none, but was run
         # by the worker that opened its members.
         backbones = ""
         for each in records:

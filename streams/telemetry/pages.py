@@ -42,6 +42,8 @@ async def serve(told: Told, host: str, port: int) -> Any:
     pages = web.Application()
     for path, page in (("/livez", livez), ("/readyz", readyz), ("/metrics", metrics)):
         pages.router.add_get(path, page)
+    # Without a log of requests: a supervisor asks every few seconds, and that is all
+    # there would be in it.
     runner = web.AppRunner(pages, access_log=None)
     await runner.setup()
     await web.TCPSite(runner, host, port).start()

@@ -25,7 +25,7 @@ def read_all(path: str | Path) -> list[PromptFile]:
             what = getattr(error, "strerror", None) or "not UTF-8"
             raise BadPrompt(f"{each}: {what}") from error
         read = prompt_in(text, str(each))
-        # Which of the two would count is chance of their names, so neither does.
+        # Which of the two counted would hang on how the files are called.
         before = found.setdefault(read.prompt.name, read)
         if before is not read:
             raise BadPrompt(f"{each}: {who(read.prompt)}: {before.file} says this prompt already")

@@ -43,6 +43,7 @@ class TokensFile(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    # A mapping by name, so that no two holders can share a memory, or its limits.
     holders: dict[Name, Holder]
 
 
@@ -115,6 +116,7 @@ class Access:
         if self.busy[guest.name] >= guest.at_once:
             why = f"{guest.at_once} requests are being worked on: come again later"
             raise Refused(429, "rate_limit_exceeded", why, {"retry-after": str(AGAIN_S)})
+        # Counted without a lock: there is no await between the look and the count.
         self.busy[guest.name] += 1
         try:
             yield

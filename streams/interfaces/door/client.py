@@ -2,6 +2,11 @@
 
 All reading and writing happens in one thread of its own. While anything is awaited, one task looks at the log
 now and then for answers, refusals and episodes that were parked, and wakes whoever waits for them.
+
+Who waits is kept in ``_pending``: a future for each episode, or for the headers that an answer is to bear. Only the
+loop's thread touches it, and only the client's own thread touches the log, so neither needs a lock. Several callers
+that wait for one episode share its future. A future leaves ``_pending`` exactly once, with an answer or an ``Error``;
+if the log is away for a while it stays, since the answer will be there when the log is back.
 """
 
 from __future__ import annotations
@@ -25,18 +30,16 @@ from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.reviews import Item
 from streams.interfaces.door.asking import DEFAULT_POLICY, Asked, Way
 from streams.interfaces.door.errors import Error, in_our_words
+from streams.interfaces.door.handle import LOOK_S, Handle
 from streams.interfaces.door.lessons import FoundLesson, nearest
 from streams.interfaces.door.mailbox import NO_HEADERS, Awaited, Found, Mailbox, News
 from streams.interfaces.door.messages import Marks
-from streams.interfaces.door.unanswered import cancelled, parked, told_of
 
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
 T = TypeVar("T")
-LOOK_S = 0.1
-"""So often a log is looked at while something is awaited."""
 AGAIN_S = 1.0
 """So long nobody looks after a log could not be reached."""
 AWAY = frozenset({"log.unreachable", "log.busy"})
@@ -45,68 +48,6 @@ MOST_PENDING = 1024
 """Problems that a client waits for at once, unless it says another number; who submits more waits."""
 
 _log = logging.getLogger(__name__)
-
-
-class Handle:
-    """A problem that was put on a log. ``episode`` names its episode, ``id`` the problem."""
-
-    headers: Mapping[str, str]
-    """What its application wants to find on the answer: of a problem that was known, as it was put first."""
-
-    def __init__(self, client: Client, found: Found, future: asyncio.Future[Answer]) -> None:
-        self.client, self.episode, self.id = client, found.episode, found.id
-        self.headers = found.headers
-        self._future = future
-
-    def done(self) -> bool:
-        """Whether the answer is here, or why there will be none."""
-        return self._future.done()
-
-    async def answer(self) -> Answer:
-        """The answer, once it is there; whoever stops waiting leaves the episode going on.
-
-        Raises an ``Error`` where the episode was refused, parked, or cancelled.
-        """
-        # Shielded, since others may await the same future: one who gives up must not
-        # cancel it for all.
-        return await asyncio.shield(self._future)
-
-    async def events(self, after: int = 0) -> AsyncIterator[Record]:
-        """The episode's records as they are written, until it is closed or comes to no answer.
-
-        From its first on, or from behind the ``offset`` of one that was seen: who was cut off goes on there.
-        """
-        while True:
-            # Asked before the records are read: what was written in between would else be left out.
-            is_over = self._future.done()
-            for record in await self.client.records(self.episode, after):
-                after = record.offset
-                yield record
-            if is_over:
-                return
-            with suppress(TimeoutError, Error):
-                await asyncio.wait_for(asyncio.shield(self._future), LOOK_S)
-
-    async def feedback(
-        self,
-        *,
-        verdict: bool | None = None,
-        score: float | None = None,
-        reference: ReferenceAnswer = None,
-        passed: bool = False,
-    ) -> None:
-        """Say what the answer was worth: one of a verdict, a score in [0, 1], the right answer, or a pass."""
-        await self.client.feedback(
-            self.episode, verdict=verdict, score=score, reference=reference, passed=passed
-        )
-
-    async def cancel(self, *, reason: str | None = None) -> None:
-        """Take the episode out: it is not worked on any more, here or after a restart.
-
-        What it asked stays recorded; calls that are open are let go of, by whatever worker made them. Raises an
-        ``Error`` where it has ended.
-        """
-        await self.client.cancel(self.episode, reason=reason)
 
 
 class Client:
@@ -169,8 +110,12 @@ class Client:
     # -- life --------------------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
+        # Made here and not before: they belong to the loop in which the client is used.
         self._changed, self._room = asyncio.Event(), asyncio.Condition()
+        # One thread, so that all work with the log comes one after another, as SQLite wants it.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="metalogue-log")
+        # Its thread is ended if that fails, or the program could not end: nobody will
+        # call ``__aexit__``.
         try:
             self._mailbox = await self._in_thread(lambda: Mailbox(open_log(self.log, create=True)))
         except BaseException:
@@ -192,6 +137,7 @@ class Client:
             self._pump.cancel()
             await asyncio.wait([self._pump], timeout=LOOK_S)
         await asyncio.gather(self._pump, return_exceptions=True)
+        # Whoever still waits would do so for ever, for nobody looks at the log any more.
         self.give_up(Error("the client was closed before the answer came", code="client.closed"))
         await self._in_thread(self._box.close)
         self._thread.shutdown()
@@ -262,6 +208,7 @@ class Client:
 
     def _handle(self, found: Found) -> Handle:
         """A handle to an episode; who waits for it already, and whoever does now, hear the same."""
+        # A future of an episode that is over is not kept: who comes later finds it on the log.
         future = self._pending.get(found.episode)
         if future is None:
             future = self._future()
@@ -309,6 +256,7 @@ class Client:
     ) -> AsyncIterator[Answer]:
         """Answers to many problems, in their order; at most so many are under way before the next is given out."""
         handles: deque[Handle] = deque()
+        # Taken one by one as places become free, so that the problems may be an endless generator.
         for each in problems:
             asked = each if isinstance(each, Asked) else Asked.of(each)
             handle = await self.submit(asked.problem, id=asked.id, answer=asked.answer, **way)
@@ -407,6 +355,7 @@ class Client:
         Raises an ``Error`` where it is over, where nobody knows it or has admitted it yet, and where it is worked
         on in one set with others.
         """
+        # Told at once: by the log we would hear of it at the next look, as everybody else does.
         await self._in_thread(lambda: self._box.cancel(episode, by, reason))
         self._end(episode, cancelled(episode))
 
@@ -431,6 +380,8 @@ class Client:
             try:
                 news = await self._in_thread(partial(self._box.news, tuple(self._pending)))
             except Error as error:
+                # A log that is damaged or gone does not come back by itself. One that is only busy
+                # does, and it is said once and not ten times a second.
                 if error.code not in AWAY:
                     self.give_up(error)
                     await self._make_room()
@@ -476,6 +427,8 @@ class Client:
 
 def marks_of(headers: Mapping[str, str]) -> Marks:
     """Headers as an answer bears them. Raises an ``Error`` for one that does not come back, or for too many."""
+    # Refused now: a caller who waits for an answer by a header that never comes back
+    # would wait for ever.
     for name in headers:
         if not comes_back(name):
             what = f"{name!r} says what a message is, and does not come back: name it otherwise"
@@ -485,6 +438,24 @@ def marks_of(headers: Mapping[str, str]) -> Marks:
     except TooMuch as error:
         raise Error(str(error), code="input.headers", field="headers") from error
     return frozenset(headers.items())
+
+
+def told_of(awaited: Awaited) -> str:
+    """Say in words what is awaited."""
+    if isinstance(awaited, str):
+        return awaited
+    return ", ".join(f"{name}={value}" for name, value in sorted(awaited))
+
+
+def parked(episode: str, why: str) -> Error:
+    """It waits for a person."""
+    hint = f"A person decides: metalogue doctor --adopt or --void {episode}"
+    return Error(f"parked: {why}", code="episode.parked", where=episode, hint=hint)
+
+
+def cancelled(episode: str) -> Error:
+    """A person took it out."""
+    return Error("the episode was cancelled", code="cancelled", where=episode)
 
 
 def _there(found: T | None, episode: str) -> T:

@@ -84,6 +84,7 @@ def lessons_of(library: Library, memory: str) -> Iterator[Lesson]:
 def effect_of(memory: Memory, item: MemoryItem) -> Effect:
     """The effect that retirement goes by; lessons that say the same are measured as one."""
     tally = memory.standing.get("tally", {}).get(one(memory.standing, item.mark))
+    # No tally is no effect of zero: nobody has compared it with anything yet.
     if tally is None:
         return Effect(opportunities=0, points=None)
     right, wrong, expected = tally
@@ -109,6 +110,8 @@ async def nearest(query: str, lessons: Sequence[Lesson], top: int) -> list[Found
         # The question is embedded once by each, since an endpoint may charge for it.
         if embedder.name not in asked:
             (asked[embedder.name],) = await embedder.embed([query])
+        # A lesson's vector was made when it was learned; without one its text is embedded for
+        # this question alone.
         said = unpack(own) if own else (await embedder.embed([lesson.item.text]))[0]
         found.append(
             FoundLesson(

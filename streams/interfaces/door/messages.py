@@ -49,6 +49,7 @@ def answers_after(
 
 def met(headers: Mapping[str, Any], awaited: Iterable[Marks]) -> list[Marks]:
     """Which of what is awaited a message bears."""
+    # Most messages bear none, and what is awaited may be long.
     if not headers:
         return []
     return [marks for marks in awaited if all(headers.get(n) == v for n, v in marks)]
@@ -57,6 +58,7 @@ def met(headers: Mapping[str, Any], awaited: Iterable[Marks]) -> list[Marks]:
 def stopped_after(log: SqliteLog, offset: int) -> Iterator[tuple[int, str, str | None]]:
     """Episodes that were left to a person, with their offsets and the reasons; without one: taken out for good."""
     for record in log.records(kinds=("episode.parked", "episode.adopted"), after=offset):
+        # An adopted episode that goes on is no news for who waits: it was waited for all the time.
         if isinstance(record.event, EpisodeParked):
             yield record.offset, record.episode, record.event.reason
         elif isinstance(record.event, EpisodeAdopted) and record.event.void:

@@ -71,11 +71,13 @@ class Log:
 
     def find(self, id: str) -> str:
         """The episode that an id means: its own, its problem's, or a unique beginning. Raises an ``Error``."""
+        # The same search as the command line's, so that what is copied from there works here.
         with in_our_words():
             return find_episode(self._log, id)
 
     def episodes(self) -> Iterator[Episode]:
         """Episodes of problems, in the order in which they were admitted."""
+        # One by one, since a log may hold more of them than memory does.
         for record in self._log.records("events", kinds=("problem.admitted",)):
             if isinstance(record.event, ProblemAdmitted):
                 closed = self._log.find(record.episode, "closed")

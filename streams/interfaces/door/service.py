@@ -14,8 +14,9 @@ from typing import Any
 from schemas.answer import Answer
 from schemas.problem import ID_CHARS
 from streams.interfaces.door.access import AGAIN_S, Access, Guest, Refused
-from streams.interfaces.door.client import Client, Handle
+from streams.interfaces.door.client import Client
 from streams.interfaces.door.errors import Error
+from streams.interfaces.door.handle import Handle
 
 PATIENCE_S = 600.0
 """How long a request waits for an answer, unless the operator says another time."""

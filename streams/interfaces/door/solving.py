@@ -124,8 +124,7 @@ async def asolve(
         time_limit=time_limit,
     )
     # All that can be wrong with the parameters is told before a log is opened or made.
-    found = way.found()
-    typed = way.typed()
+    found, typed = way.found(), way.typed()
     put = _problem(Asked.of(problem, answer_type=typed), typed, way, found)
     with in_our_words(), ExitStack() as place:
         # A log all the same: an answer is made from its record, and nothing here works without one.
@@ -135,6 +134,7 @@ async def asolve(
             url = f"sqlite:{Path(folder) / 'log.db'}"
         world = world_of(models_of(backbone, roles, prices), patient=False)
         try:
+            # Before the first call: a limit of cost without a price would limit nothing.
             if cost_limit is not None:
                 need_prices(world, "cost_limit")
             with closing(open_log(url, create=True)) as opened:
@@ -160,6 +160,8 @@ def _problem(asked: Asked, typed: AnswerType | None, way: Way, policy: Policy[An
             **set_for(policy, None),
         }
         statement = load().statements.get(way.domain)
+    # The id hangs on the text, so that the same question is the same episode, and its answer
+    # is not paid twice.
     try:
         id, memory = way.own(asked.id)
         problem = Problem(

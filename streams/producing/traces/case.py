@@ -68,5 +68,6 @@ def score_of(value: float, field: str) -> Label:
 
 def verdict_of(word: str) -> Label | None:
     """The verdict that a word stands for; nothing where it says none of these."""
+    # Only whole words of this list: in "not right" stands one of them as well.
     found = VERDICTS.get(word.strip().casefold())
     return None if found is None else Label(verdict=found)

@@ -44,6 +44,7 @@ def case_of(line: SourceLine) -> Case:
     problem, rest = parted(messages_of(said.messages, "messages"), "messages")
     steps = Steps()
     steps.take(rest)
+    # Tools name a trace in one of two ways; the narrower name comes first.
     trace = said.trace_id if said.trace_id is not None else said.id
     return Case(
         line=line,

@@ -123,6 +123,9 @@ class _Parts:
         if not isinstance(part, dict):
             raise BadLine(1, place, f"expected a part, found {_kind(part)}", "input.field")
         given = cast("dict[str, Any]", part)
+        # Thoughts say nothing to whoever asked, so that they are no part of a reply. What
+        # is neither text nor a call is noted all the same: a problem with a picture
+        # cannot be put in words.
         sort = str(given.get("type", "text"))
         if sort in TEXTS:
             text = given.get("content", given.get("text"))
@@ -153,6 +156,7 @@ def _list(said: Any, place: str, what: str) -> list[Any]:
 
 def _call(said: Any, place: str) -> Call:
     """A call, with its tool in the call itself or under ``function``."""
+    # OpenAI's form has the tool under ``function``, the conventions have it in the part itself.
     given = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
     inner = given.get("function")
     named = cast("dict[str, Any]", inner) if isinstance(inner, dict) else given
@@ -221,6 +225,7 @@ class Steps:
         """Take a reply, and the calls in it."""
         if message.text.strip() or not message.calls:
             self.found.append(Step(by="assistant", text=message.text))
+        # The call has its place now, and what it returned is put there when it comes.
         for call in message.calls if calls else ():
             self.waiting.append((call.id, len(self.found)))
             self.found.append(Step(by="tool", tool=call.tool, asked=call.asked))

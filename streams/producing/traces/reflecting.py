@@ -27,6 +27,7 @@ def reflection_of(policy: Policy[Any], taken: TraceTaken) -> Reflected:
     takes = policy.takes
     if takes is None:
         raise TakesNone(f"{policy.name} learns nothing from traces of other tools")
+    # By the settings of its record alone, as a replay has nothing else.
     settings = policy.settings.resolve(taken.profile, taken.settings)
     policy = policy.under(settings)
     return as_written(

@@ -113,6 +113,8 @@ class Span:
 
 def spans_of(line: SourceLine) -> list[Span]:
     """The spans on a line, in its order. Raises ``BadLine`` that names what is no span."""
+    # Three levels down: by whom (a process), through what (a library), and what happened. The names
+    # of the first two say which tool it was.
     found: list[Span] = []
     for place, resource in _each(parse_as(OtlpLine, line.raw).spans, "resourceSpans"):
         whose = _object(resource.get("resource", {}), f"{place}.resource")
@@ -126,6 +128,8 @@ def spans_of(line: SourceLine) -> list[Span]:
 
 
 def _span(line: SourceLine, place: str, said: Mapping[str, Any], service: str | None) -> Span:
+    # A trace is all that holds spans together. Without its id a span would be a case of its own,
+    # with half a story.
     trace = said.get("traceId")
     if not isinstance(trace, str) or not trace:
         raise BadLine(1, f"{place}.traceId", "expected the id of a trace", "input.field")
@@ -219,4 +223,5 @@ def _whole(said: Any, place: str) -> int:
 
 def in_time(spans: Sequence[Span]) -> list[Span]:
     """Spans by when they began; those that began at once as they were written."""
+    # A file has them in the order in which they ended.
     return sorted(spans, key=lambda span: span.begun)

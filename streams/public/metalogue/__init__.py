@@ -31,9 +31,10 @@ if TYPE_CHECKING:
     from schemas.settings import PolicySettings
     from schemas.usage import Usage
     from streams.interfaces.door.asking import Asked
-    from streams.interfaces.door.client import Client, Handle
+    from streams.interfaces.door.client import Client
     from streams.interfaces.door.engine import Engine
     from streams.interfaces.door.errors import Error
+    from streams.interfaces.door.handle import Handle
     from streams.interfaces.door.reading import Episode, Log, fork, open_log, verify
     from streams.interfaces.door.solving import asolve, solve
     from streams.replay.fork import Forked
@@ -89,9 +90,10 @@ PLACES = {
     "schemas.settings": ("PolicySettings",),
     "schemas.usage": ("Usage",),
     "streams.interfaces.door.asking": ("Asked",),
-    "streams.interfaces.door.client": ("Client", "Handle"),
+    "streams.interfaces.door.client": ("Client",),
     "streams.interfaces.door.engine": ("Engine",),
     "streams.interfaces.door.errors": ("Error",),
+    "streams.interfaces.door.handle": ("Handle",),
     "streams.interfaces.door.reading": ("Episode", "Log", "fork", "open_log", "verify"),
     "streams.interfaces.door.solving": ("asolve", "solve"),
     "streams.replay.fork": ("Forked",),

@@ -35,6 +35,8 @@ def fetch(spelling: str, folder: Path) -> Path:
     if found is None:
         raise NoHub(f"{spelling!r} is not hub:OWNER/NAME[#CONFIG][/SPLIT]")
     path = folder / (re.sub(r"[^\w.-]+", "-", spelling.removeprefix("hub:")) + ".jsonl")
+    # Fetched once: what a report was made of must not change because somebody
+    # uploaded another version.
     if not path.is_file():
         name, config, split = found["name"], found["config"], found["split"] or "test"
         try:

@@ -26,6 +26,7 @@ def json_lines(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def json_array(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Every object of a JSON array with its place ``FILE[INDEX]``; of JSONL (a hub's) by line."""
+    # A hub's data set is always kept by line, whatever form its authors gave it.
     if path.suffix == ".jsonl":
         yield from json_lines(path)
         return

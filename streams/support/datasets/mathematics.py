@@ -34,6 +34,7 @@ def aime(path: Path) -> Iterator[Record]:
     """AIME: whole numbers from 0 to 999; JSONL with ``problem`` and ``answer``."""
     for number, (place, item) in enumerate(json_lines(path), 1):
         name, label = item.get("id") or f"{path.stem}-{number}", str(item.get("answer")).strip()
+        # A label that is no number is a mistake of the file, and no answer could ever equal it.
         if not label.isdecimal():
             raise ValueError(f"{place}: answer: a whole number is expected")
         yield record("aime", str(name), text_of(place, item, "problem"), label)

@@ -29,6 +29,8 @@ _READERS: Final[Mapping[str, Reader]] = {
     "hotpotqa_open": hotpotqa.questions,
 }
 NAMES: Final = tuple(_READERS)
+# Digits are bounded: Python refuses to read numbers of thousands of them, with an error
+# that names no source.
 _SOURCE = re.compile(r"(?P<name>[a-z0-9_]+)(?::(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?)?")
 
 

@@ -50,6 +50,7 @@ def _address(said: str, version: int) -> str | None:
         return None
     if address.version != version:
         return None
+    # An IPv4 address has a second spelling within IPv6, and one host must not be two.
     within = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return str(within or address)
 
@@ -105,6 +106,8 @@ class Hosts:
         # tunnel that ends here.
         if is_loopback(host):
             return self.wide or is_loopback(self.listening)
+        # An address cannot be rebound, so any of them is ours where we listen at all. A
+        # name has to be given.
         return self.wide and as_address(host) is not None
 
 

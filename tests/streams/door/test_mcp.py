@@ -19,6 +19,7 @@ import metalogue
 import pytest
 import yaml
 
+from schemas.events.episode import EpisodeAdopted
 from streams.interfaces.cli.errors import SETUP
 from streams.interfaces.cli.show.library import Library
 from streams.runtime.embedded.log import SqliteLog
@@ -201,7 +202,9 @@ def test_an_answer_has_the_form_that_was_asked_for(serve: Serve) -> None:
     assert (said["answer"], said["usage"]["calls"]) == ("1.5 hours", 2)
     with metalogue.open_log("sqlite:a.db") as log:
         (episode,) = log.episodes()
-    assert episode.problem.answer_type.unit == "hours"
+    asked = episode.problem.answer_type
+    assert asked is not None
+    assert asked.unit == "hours"
 
 
 def test_an_episode_is_taken_out_by_whoever_put_it(serve: Serve) -> None:
@@ -239,7 +242,7 @@ def test_an_episode_is_taken_out_by_whoever_put_it(serve: Serve) -> None:
     assert "cancelled" in solved.content[0].text
     assert len(endpoint.asked) == 1
     with metalogue.open_log("sqlite:a.db") as log:
-        said = [r.event.reason for r in log.records() if r.event.kind == "episode.adopted"]
+        said = [r.event.reason for r in log.records() if isinstance(r.event, EpisodeAdopted)]
     assert said == ["a slip"]
 
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from schemas.answer import Answer
 from schemas.problem import PROBLEM_CHARS
 from schemas.record import Record
-from streams.interfaces.door.client import Handle
+from streams.interfaces.door.handle import Handle
 
 WHO = {
     "system": "Instructions",
@@ -22,6 +22,7 @@ WHO = {
 }
 
 
+# These models take what OpenAI's clients send, and no more of it than is worked with.
 class Part(BaseModel):
     """A part of a message."""
 
@@ -119,6 +120,8 @@ def problem_of(messages: Sequence[Message]) -> str:
 
 
 def _head(handle: Handle, model: str, kind: str) -> dict[str, Any]:
+    # The episode's name is in the id: with that alone a client can ask for events and
+    # explanations later.
     return {
         "id": f"chatcmpl-{handle.episode}",
         "object": kind,
@@ -190,6 +193,8 @@ async def chunks(handle: Handle, model: str, *, with_usage: bool) -> AsyncIterat
     # Empty deltas keep the connection alive for minutes, and clients of OpenAI pass over them.
     async for record in handle.events():
         yield chunk({}, metalogue=progress(record))
+    # As a whole, for an answer is known only when the policy has concluded: its replies are
+    # drafts until then.
     answer = await handle.answer()
     text, refusal, finish = _said(answer)
     if text:

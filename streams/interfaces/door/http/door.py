@@ -26,8 +26,8 @@ from schemas.problem import (
 )
 from schemas.record import Record
 from streams.interfaces.door.access import Guest, Refused
-from streams.interfaces.door.client import Handle
 from streams.interfaces.door.errors import Error
+from streams.interfaces.door.handle import Handle
 from streams.interfaces.door.http.chat import ChatRequest, chunks, completion, event, problem_of
 from streams.interfaces.door.service import Service
 

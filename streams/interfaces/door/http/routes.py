@@ -61,6 +61,7 @@ async def put(said: PutProblem, door: ADoor, guest: AGuest, request: Request) ->
     return await door.put(said, guest, carried_of(request.headers))
 
 
+# Episodes have slashes in their names, so that these routes end in a path.
 @router.get("/answers/{episode:path}", tags=["metalogue"], response_model=None)
 async def answer(
     episode: str,

@@ -73,6 +73,8 @@ class SolveArguments(Given):
     )
 
 
+# Results are types with descriptions, since the schema that is made of them is all that a model
+# knows of a result.
 class Spent(BaseModel):
     """The usage of the whole episode; a figure is null where that of some call is unknown."""
 
@@ -190,7 +192,8 @@ async def explain(
     service: Service, guest: Guest, given: ExplainArguments, progress: Progress
 ) -> Explained:
     """Tell a guest's own episode as `metalogue show` does."""
-    await service.own(given.episode, guest)  # raises for another's
+    # Raises for another's. Nothing below asks again whose episode it is.
+    await service.own(given.episode, guest)
     said = await service.client.explain(given.episode)
     return Explained(
         episode=said["episode"],
