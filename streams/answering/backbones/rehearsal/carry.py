@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from handlers.answers.extract import extract
-from streams.answering.backbones.rehearsal.assess import finding
+from streams.answering.backbones.rehearsal.assess import FAULTLESS, finding
 from streams.answering.backbones.rehearsal.grounds import Work
 from streams.answering.backbones.rehearsal.prompts import Asked
 from streams.answering.backbones.rehearsal.solve import attempt, chance, patch, told
@@ -24,9 +24,27 @@ def thought(turn: Turn, asked: Asked) -> str:
     """The next thought: a beginning, what is missing, or what a look back finds."""
     done = turn.prompt.trajectory
     if not done:
-        return _begin(turn)
+        taken, work = attempt(turn)
+        whole = len(work.steps) < 2 or turn.dice.below("whole", _WHOLE)
+        return told(turn, taken, work if whole else Work(work.steps[:-1], work.answer))
     settled = extract(done)
-    return _go_on(turn, _LINE.findall(done)) if settled is None else _look_back(turn, settled)
+    if settled is not None:  # the work has ended: there is nothing to add, only to doubt
+        found = finding(turn)
+        if found.fault:
+            return f"{found.says}\n{told(turn, *patch(turn))}"
+        turn.made = turn.tried or 0, Work((), settled)
+        return FAULTLESS
+    lines = _LINE.findall(done)
+    taken = turn.latent.favourite if turn.tried is None else turn.tried
+    rightly = turn.dice.below("slip", chance(turn, taken))
+    # Works of the other kind come second: lines that only a wrong work begins with cannot be gone on
+    # with rightly, and a line that follows from nothing said before would help nobody.
+    going_on = [*works(turn, rightly, lines), *works(turn, not rightly, lines)]
+    if not going_on or not lines:
+        return told(turn, *attempt(turn))
+    turn.made = taken, going_on[0]
+    rest = going_on[0].steps[len(lines) :]
+    return "\n".join(f"Step {at}: {line}" for at, line in enumerate(rest, len(lines) + 1))
 
 
 def state(turn: Turn, asked: Asked) -> str | None:
@@ -35,30 +53,11 @@ def state(turn: Turn, asked: Asked) -> str | None:
     if still is None or len(asked.choices) != 2:
         return None
     ended = next(option for option in asked.choices if option != still)
-    return ended if _reached(turn) else still
-
-
-def _reached(turn: Turn) -> bool:
-    lines = () if turn.made is None else turn.made[1].steps[-1:]
-    return all(line in said for line in lines for said in [" ".join(turn.said.values())])
-
-
-def _begin(turn: Turn) -> str:
-    taken, work = attempt(turn)
-    whole = len(work.steps) < 2 or turn.dice.below("whole", _WHOLE)
-    return told(turn, taken, work if whole else Work(work.steps[:-1], work.answer))
-
-
-def _go_on(turn: Turn, lines: Sequence[str]) -> str:
-    """The rest of a work that begins with these lines; a work of its own where there is none."""
-    taken = turn.latent.favourite if turn.tried is None else turn.tried
-    rightly = turn.dice.below("slip", chance(turn, taken))
-    found = [*works(turn, rightly, lines), *works(turn, not rightly, lines)]
-    if not found or not lines:
-        return told(turn, *attempt(turn))
-    turn.made = taken, found[0]
-    rest = found[0].steps[len(lines) :]
-    return "\n".join(f"Step {at}: {line}" for at, line in enumerate(rest, len(lines) + 1))
+    # The state has to agree with the thought that this same reply holds: the work has ended
+    # when its last line was said there.
+    last = () if turn.made is None else turn.made[1].steps[-1:]
+    said = " ".join(turn.said.values())
+    return ended if all(line in said for line in last) else still
 
 
 def works(turn: Turn, rightly: bool, lines: Sequence[str]) -> list[Work]:
@@ -69,12 +68,3 @@ def works(turn: Turn, rightly: bool, lines: Sequence[str]) -> list[Work]:
     picks = ((first + at / _PICKS) % 1.0 for at in range(_PICKS))
     made = (turn.latent.ground.work(turn.latent.problem, rightly, pick) for pick in picks)
     return [w for w in made if w.steps[: len(lines)] == tuple(lines) and len(w.steps) > len(lines)]
-
-
-def _look_back(turn: Turn, settled: str) -> str:
-    found = finding(turn)
-    if not found.fault:
-        turn.made = turn.tried or 0, Work((), settled)
-        return "Each line follows from the one before it, and the last one gives what is asked."
-    taken, work = patch(turn)
-    return f"{found.says}\n{told(turn, taken, work)}"

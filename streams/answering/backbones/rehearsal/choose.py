@@ -33,34 +33,23 @@ _MENDS_SLIP, _MENDS_OTHER = 0.5, 0.08
 
 def choose(turn: Turn, asked: Asked) -> str:
     """One of the options."""
-    if set(map(str.casefold, asked.choices)) in ({"yes", "no"}, {"pass", "fail"}):
-        return _verdict(turn, asked)
+    folded = set(map(str.casefold, asked.choices))
+    if folded in ({"yes", "no"}, {"pass", "fail"}):
+        fault = finding(turn).fault
+        good = "pass" in folded or asked.speaks_of(*_GOOD)
+        says = ("pass", "yes") if good != fault else ("fail", "no")
+        return next(option for option in asked.choices if option.casefold() in says)
     courses = _courses(asked.choices, asked.words)
-    if not courses and (state := carry.state(turn, asked)) is not None:
-        return state
     if not courses:
+        if (state := carry.state(turn, asked)) is not None:
+            return state
         new = [option for option in asked.choices if option.casefold() == "create"]
         made = new if turn.dice.below("makes", _MAKES) else asked.choices
         return str(turn.dice.pick(asked.label, made or asked.choices))
     if asked.speaks_of("taken", "last"):
-        return _taken(turn, asked, courses)
+        return _taken(turn, courses) or asked.choices[-1]
     wanted = _course(turn)
     return next((option for option in courses if courses[option] == wanted), asked.choices[-1])
-
-
-def course_said(turn: Turn) -> str | None:
-    """The course that this reply has chosen, if it had to."""
-    for asked in turn.prompt.asked:
-        if asked.kind == "choice" and asked.label in turn.said:
-            return _courses(asked.choices, asked.words).get(turn.said[asked.label])
-    return None
-
-
-def _verdict(turn: Turn, asked: Asked) -> str:
-    fault = finding(turn).fault
-    good = "pass" in map(str.casefold, asked.choices) or asked.speaks_of(*_GOOD)
-    says = ("pass", "yes") if good != fault else ("fail", "no")
-    return next(option for option in asked.choices if option.casefold() in says)
 
 
 def _course(turn: Turn) -> str:
@@ -70,21 +59,31 @@ def _course(turn: Turn) -> str:
         return KEEP if turn.answer is not None and dice.below("trusts", _TRUSTS) else AGAIN
     if turn.answer is None:
         return AGAIN
+    # A right solution is kept more often than a wrong one, though the report blames both: whoever
+    # decides reads the solution too, and would add nothing if he only obeyed the report.
     if dice.below("overrules", _OVERRULES if turn.right else _OVERLOOKS):
         return KEEP
     slip = turn.tried in turn.latent.works
     return MEND if dice.below("mends", _MENDS_SLIP if slip else _MENDS_OTHER) else AGAIN
 
 
-def _taken(turn: Turn, asked: Asked, courses: dict[str, str]) -> str:
-    """The course that the prompt says was taken."""
+def _taken(turn: Turn, courses: dict[str, str]) -> str | None:
+    """The course that the prompt says was taken; the newest section is asked first."""
     for text in reversed(turn.prompt.told):
         for named, plain in _TAKEN.findall(text):
             word = (named or plain).casefold()
             for option, course in courses.items():
                 if option.casefold() == word or word in _COURSES[course]:
                     return option
-    return asked.choices[-1]
+    return None
+
+
+def course_said(turn: Turn) -> str | None:
+    """The course that this reply has chosen, if it had to."""
+    for asked in turn.prompt.asked:
+        if asked.kind == "choice" and asked.label in turn.said:
+            return _courses(asked.choices, asked.words).get(turn.said[asked.label])
+    return None
 
 
 @lru_cache(maxsize=256)

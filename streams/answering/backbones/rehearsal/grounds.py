@@ -1,8 +1,12 @@
-"""Kinds of problems as the simulator sees them: their words, their approaches, and where these lead."""
+"""Kinds of problems as the simulator sees them: their words, their approaches, and where these lead.
+
+Everything hidden in a problem is hashed from the seed and the problem itself. Nothing is stored
+between calls, so that a worker which starts again, or another worker, meets the same difficulty.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -22,14 +26,11 @@ class Work:
     answer: str
 
 
-@dataclass(frozen=True, eq=False)
-class Ground:
+class Ground(ABC):
     """A kind of problem.
 
     ``approaches``, ``situations`` and ``checks`` are phrases without digits, fit for lessons and
-    rules; an approach has at most four words, so that naming it is no echo. ``reads`` gives the
-    canonical form of a text, or ``None`` if it is none of this kind. ``work`` carries out an
-    attempt, rightly or not, ``pick`` in [0, 1) telling alternatives apart. ``example`` stands in
+    rules; an approach has at most four words, so that naming it is no echo. ``example`` stands in
     where a prompt shows no problem.
     """
 
@@ -37,12 +38,27 @@ class Ground:
     approaches: tuple[str, ...]
     situations: tuple[str, ...]
     checks: tuple[str, ...]
-    reads: Callable[[str], str | None]
-    situation: Callable[[str], int]
-    solvable: Callable[[str], bool]
-    work: Callable[[str, bool, float], Work]
-    right: Callable[[str, str], bool]
     example: str
+
+    @abstractmethod
+    def reads(self, text: str) -> str | None:
+        """The canonical form of a text, or ``None`` if it is none of this kind."""
+
+    @abstractmethod
+    def situation(self, problem: str) -> int:
+        """Which of ``situations`` a problem is in."""
+
+    @abstractmethod
+    def work(self, problem: str, rightly: bool, pick: float) -> Work:
+        """An attempt carried out, rightly or not; ``pick`` in [0, 1) tells alternatives apart."""
+
+    @abstractmethod
+    def right(self, problem: str, answer: str) -> bool:
+        """Whether an answer solves a problem."""
+
+    def solvable(self, problem: str) -> bool:
+        """Whether any attempt can come out right."""
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +77,8 @@ class Latent:
 def latent(seed: int, ground: Ground, problem: str) -> Latent:
     """The latents of a problem in its canonical form, under a seed."""
     situation = ground.situation(problem)
+    # Approaches lead to the same end on most problems of a situation, or no lesson could be worth
+    # anything; they differ on a few, or a single lesson would settle the situation for good.
     usual = usually(seed, ground.name, situation, len(ground.approaches))
     works = [
         approach

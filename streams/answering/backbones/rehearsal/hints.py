@@ -54,17 +54,16 @@ def hints(text: str, ground: Ground) -> tuple[Hint, ...]:
     for approach, phrase in enumerate(ground.approaches):
         at = said.find(phrase)
         while at >= 0:
-            found.append((at, _hint(said, at, len(phrase), approach, ground)))
+            # A hint is what its sentence says. "Not" counts only before the approach: behind it,
+            # it speaks of something else ("list the factor pairs, and do not guess").
+            start = max(said.rfind(end, 0, at) for end in _ENDS) + 1
+            ends = [end for mark in _ENDS if (end := said.find(mark, at + len(phrase))) >= 0]
+            sentence = said[start : min(ends, default=len(said))]
+            named = (i for i, words in enumerate(ground.situations) if words in sentence)
+            good = _NOT.search(said, start, at) is None
+            found.append((at, Hint(approach, next(named, None), good)))
             at = said.find(phrase, at + 1)
     return tuple(hint for _, hint in sorted(found))
-
-
-def _hint(said: str, at: int, length: int, approach: int, ground: Ground) -> Hint:
-    start = max(said.rfind(end, 0, at) for end in _ENDS) + 1
-    stops = [stop for end in _ENDS if (stop := said.find(end, at + length)) >= 0]
-    sentence = said[start : min(stops, default=len(said))]
-    situation = next((i for i, words in enumerate(ground.situations) if words in sentence), None)
-    return Hint(approach, situation, _NOT.search(said, start, at) is None)
 
 
 @lru_cache(maxsize=8192)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from typing import TypeAlias
 
 from streams.answering.backbones.rehearsal.hints import Hint, hints
@@ -62,19 +61,51 @@ def rules(turn: Turn) -> list[str]:
     What tells only what not to do makes room for what tells what to do. What was withdrawn is not said again, nor
     another rule of its hints.
     """
+    ground = turn.latent.ground
     present = rows(turn.prompt.section(("rule", "knowledge")) or "")
-    votes = _votes(turn)
-    kept = [rule for rule in present if not _contradicted(turn, rule, votes)]
+    votes: Votes = Counter()
+    for lesson in (turn.prompt.section(("lesson",)) or "").split("\n\n"):
+        # A lesson has one vote for each hint, however often it repeats it.
+        for hint in set(hints(lesson, ground)):
+            votes[hint.situation, hint.approach] += 1 if hint.good else -1
+    kept = [rule for rule in present if not _contradicted(hints(rule, ground), votes)]
     solid = [rule for rule in kept if rule not in _PLAIN]
-    good = [rule for rule in solid if all(hint.good for hint in hints(rule, turn.latent.ground))]
-    withdrawn = set(hints(turn.prompt.section(("withdrawn",)) or "", turn.latent.ground))
+    good = [rule for rule in solid if all(hint.good for hint in hints(rule, ground))]
+    withdrawn = set(hints(turn.prompt.section(("withdrawn",)) or "", ground))
     new = [
         rule
         for rule in _proposed(turn, votes)
-        if rule not in solid and not withdrawn.intersection(hints(rule, turn.latent.ground))
+        if rule not in solid and not withdrawn.intersection(hints(rule, ground))
     ]
+    # Where rules stand already only a few may come in at once: a single batch of lessons, some of
+    # them wrong, must not be able to turn over all that was learned before.
     new = new[: _NEW if present else RULES]
     return list(dict.fromkeys((*good, *new, *solid, *kept, *_PLAIN)))[:RULES]
+
+
+def _contradicted(said: tuple[Hint, ...], votes: Votes) -> bool:
+    """Whether lessons speak against a rule, or clearly for another way in its situation."""
+    for hint in said:
+        own = votes[hint.situation, hint.approach] * (1 if hint.good else -1)
+        rival = max((n for (at, _), n in votes.items() if at == hint.situation), default=0)
+        if own < 0 or (hint.good and rival >= own + _CLEARLY):
+            return True
+    return False
+
+
+def _proposed(turn: Turn, votes: Votes) -> list[str]:
+    """New rules, best backed first, one for each situation before a second; checks where due."""
+    ranked = sorted(votes.items(), key=lambda vote: (vote[1] < 0, -abs(vote[1]), str(vote[0])))
+    seen: Counter[int | None] = Counter()
+    sentences: list[tuple[int, str]] = []
+    for (situation, approach), vote in ranked:
+        if vote:
+            hint = Hint(approach, situation, vote > 0)
+            sentences.append((seen[situation], hint.says(turn.latent.ground, turn.topic)))
+            seen[situation] += 1
+    sentences.sort(key=lambda ranked: ranked[0])
+    due = checks_named(turn) if turn.topic == "checking" else []
+    return [*due, *(said for _, said in sentences)]
 
 
 def rows(text: str) -> list[str]:
@@ -86,37 +117,3 @@ def rows(text: str) -> list[str]:
         end = row.end()
         start = end if text[end - 1] == "\n" else (text.find("\n", end) + 1 or len(text))
     return found if start >= len(text) else [*found, text[-1]]
-
-
-def _votes(turn: Turn) -> Votes:
-    """How many lessons speak for an approach in a situation, less those that speak against it."""
-    votes: Votes = Counter()
-    for lesson in (turn.prompt.section(("lesson",)) or "").split("\n\n"):
-        for hint in set(hints(lesson, turn.latent.ground)):
-            votes[hint.situation, hint.approach] += 1 if hint.good else -1
-    return votes
-
-
-def _contradicted(turn: Turn, rule: str, votes: Votes) -> bool:
-    """Whether lessons speak against a rule, or clearly for another way in its situation."""
-    for hint in hints(rule, turn.latent.ground):
-        own = votes[hint.situation, hint.approach] * (1 if hint.good else -1)
-        rival = max((n for (at, _), n in votes.items() if at == hint.situation), default=0)
-        if own < 0 or (hint.good and rival >= own + _CLEARLY):
-            return True
-    return False
-
-
-def _proposed(turn: Turn, votes: Votes) -> Iterator[str]:
-    """New rules, best backed first, one for each situation before a second; checks where due."""
-    if turn.topic == "checking":
-        yield from checks_named(turn)
-    ranked = sorted(votes.items(), key=lambda vote: (vote[1] < 0, -abs(vote[1]), str(vote[0])))
-    seen: Counter[int | None] = Counter()
-    sentences: list[tuple[int, str]] = []
-    for (situation, approach), vote in ranked:
-        if vote:
-            hint = Hint(approach, situation, vote > 0)
-            sentences.append((seen[situation], hint.says(turn.latent.ground, turn.topic)))
-            seen[situation] += 1
-    yield from (said for _, said in sorted(sentences, key=lambda ranked: ranked[0]))

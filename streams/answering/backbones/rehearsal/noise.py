@@ -48,22 +48,22 @@ def dice(request: ModelRequest, seed: int) -> Dice:
 
 
 def spoilt(text: str, options: Options, rolls: Dice) -> tuple[str, bool]:
-    """The reply as it comes out, and whether it was cut off."""
+    """The reply as it comes out, and whether it was cut off.
+
+    One roll decides which of the mishaps it is, so that their rates add up and exclude each other.
+    """
     fate = rolls.roll("fate")
     if fate < options.empty:
         return "", False
     if (fate := fate - options.empty) < options.truncated:
         return text[: int(len(text) * rolls.roll("cut"))], True
-    broken = fate - options.truncated < options.malformed
-    return (_malformed(text, rolls) if broken else text), False
-
-
-def _malformed(text: str, rolls: Dice) -> str:
-    """The same content without its labels, or without its last field."""
+    if fate - options.truncated >= options.malformed:
+        return text, False
+    # The same content without its last field, or without any label.
     marks = list(_LABEL.finditer(text))
     if len(marks) > 1 and rolls.below("malformed", 0.5):
-        return text[: marks[-1].start()].rstrip()
-    return _LABEL.sub("Well,", text).replace("###", "").replace("\\boxed", "")
+        return text[: marks[-1].start()].rstrip(), False
+    return _LABEL.sub("Well,", text).replace("###", "").replace("\\boxed", ""), False
 
 
 def capped(text: str, stop: tuple[str, ...], max_tokens: int | None) -> tuple[str, bool]:

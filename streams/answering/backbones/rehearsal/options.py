@@ -37,17 +37,16 @@ class Options:
         known = {field.name for field in fields(cls)}
         for name in values.keys() - known:
             raise ValueError(f"rehearsal has no option {name!r}; it has {', '.join(sorted(known))}")
-        numbers: dict[str, Any] = {name: _number(name, text) for name, text in values.items()}
+        numbers: dict[str, Any] = {}
+        for name, text in values.items():
+            try:
+                value = int(text) if name in _WHOLE else float(text)
+            except ValueError:
+                kind = "a whole number" if name in _WHOLE else "a number"
+                raise ValueError(f"rehearsal option {name} must be {kind}, not {text!r}") from None
+            most = float("inf") if name in ("seed", "latency_ms") else _SHARES_END
+            # NaN fails the first comparison; infinity would pass where there is no upper end.
+            if not 0 <= value <= most or value == float("inf"):
+                raise ValueError(f"rehearsal option {name} must be in [0, {most:g}], not {text}")
+            numbers[name] = value
         return replace(cls(), **numbers)
-
-
-def _number(name: str, text: str) -> float:
-    try:
-        value = int(text) if name in _WHOLE else float(text)
-    except ValueError:
-        kind = "a whole number" if name in _WHOLE else "a number"
-        raise ValueError(f"rehearsal option {name} must be {kind}, not {text!r}") from None
-    most = float("inf") if name in ("seed", "latency_ms") else _SHARES_END
-    if not 0 <= value <= most or value == float("inf"):
-        raise ValueError(f"rehearsal option {name} must be in [0, {most:g}], not {text}")
-    return value

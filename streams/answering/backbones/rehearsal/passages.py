@@ -29,10 +29,6 @@ _KINDS = (
 )
 
 
-def _reads(text: str) -> str | None:
-    return text[:_LONGEST].strip()
-
-
 def question_of(text: str) -> str:
     """The question of a text: its last sentence with a question mark, else its last one."""
     sentences = _sentences(text)
@@ -48,77 +44,74 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
-def _situation(problem: str) -> int:
-    words = set(_words(question_of(problem)))
-    kinds = (i for i, signs in enumerate(_KINDS) if words & set(signs))
-    return next(kinds, len(_KINDS))
-
-
 @lru_cache(maxsize=4096)
 def _ranked(problem: str) -> tuple[tuple[str, str], ...]:
     """Answers with the sentence that each stands in, best first; at least two."""
     question = question_of(problem)
     wanted = {word for word in _words(question) if len(word) >= _LEAST}
     telling = [sentence for sentence in _sentences(problem) if sentence != question]
-    best = sorted(telling, key=lambda sentence: -_shared(sentence, wanted))[:_KEPT]
+    best = sorted(telling, key=lambda sentence: -len(wanted & set(_words(sentence))))[:_KEPT]
     found: dict[str, str] = {}
     for sentence in best:
-        for name in _names(sentence, wanted):
-            found.setdefault(name, sentence)
-    numeric = _situation(problem) in _NUMERIC
+        for name in _NAME.findall(sentence):
+            said = name.rstrip(".,'")
+            # What the question itself says is no answer to it, however often the text repeats it.
+            if not wanted & set(_words(said)):
+                found.setdefault(said, sentence)
+    numeric = PASSAGES.situation(problem) in _NUMERIC
     fitting = sorted(found.items(), key=lambda pair: pair[0][0].isdigit() != numeric)
     answers = fitting or [(word, question) for word in sorted(wanted)]
+    # "yes" and "no" come last: with them even an empty text has a right answer and a wrong one.
     return tuple([*answers, ("yes", question), ("no", question)][:_KEPT])
 
 
-def _shared(sentence: str, wanted: set[str]) -> int:
-    return len(wanted & set(_words(sentence)))
+class Passages(Ground):
+    """Questions over paragraphs; it reads any text, so it has to be tried last."""
 
-
-def _names(sentence: str, wanted: set[str]) -> list[str]:
-    """Names and numbers of a sentence that the question does not say itself."""
-    names = [name.rstrip(".,'") for name in _NAME.findall(sentence)]
-    return [name for name in names if not wanted & set(_words(name))]
-
-
-def _work(problem: str, rightly: bool, pick: float) -> Work:
-    ranked = _ranked(problem)
-    answer, sentence = ranked[0 if rightly else 1 + int(pick * (len(ranked) - 1))]
-    steps = (f'the passage says "{sentence[:160]}"', f"so the answer is {answer}")
-    return Work(steps, answer)
-
-
-def _right(problem: str, answer: str) -> bool:
-    return answer.strip(" .").casefold() == _ranked(problem)[0][0].casefold()
-
-
-PASSAGES = Ground(
-    name="passages",
-    approaches=(
+    name = "passages"
+    example = "Ada Lovelace was born in London.\n\nWho was born in London?"
+    approaches = (
         "find the subject's sentence",
         "follow linked names",
         "line up the dates",
         "match the described title",
         "read past the match",
         "filter by kind",
-    ),
-    situations=(
+    )
+    situations = (
         "questions for a person",
         "questions for a time",
         "questions for a place",
         "questions for an amount",
         "questions that choose between things",
         "questions for a thing",
-    ),
-    checks=(
+    )
+    checks = (
         "quote the words that carry the answer",
         "test the answer against the question's kind",
         "look for a second passage that agrees",
-    ),
-    reads=_reads,
-    situation=_situation,
-    solvable=lambda problem: True,
-    work=_work,
-    right=_right,
-    example="Ada Lovelace was born in London.\n\nWho was born in London?",
-)
+    )
+
+    def reads(self, text: str) -> str | None:
+        """The text itself, cut where looking for names in it would take long."""
+        return text[:_LONGEST].strip()
+
+    def situation(self, problem: str) -> int:
+        """By the question's own word: who, when, where, how, which, or anything else."""
+        words = set(_words(question_of(problem)))
+        kinds = (i for i, signs in enumerate(_KINDS) if words & set(signs))
+        return next(kinds, len(_KINDS))
+
+    def work(self, problem: str, rightly: bool, pick: float) -> Work:
+        """The best answer, or one of the others, with the sentence that it is drawn from."""
+        ranked = _ranked(problem)
+        answer, sentence = ranked[0 if rightly else 1 + int(pick * (len(ranked) - 1))]
+        steps = (f'the passage says "{sentence[:160]}"', f"so the answer is {answer}")
+        return Work(steps, answer)
+
+    def right(self, problem: str, answer: str) -> bool:
+        """Whether the answer is the best one."""
+        return answer.strip(" .").casefold() == _ranked(problem)[0][0].casefold()
+
+
+PASSAGES = Passages()

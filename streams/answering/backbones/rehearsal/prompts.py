@@ -7,7 +7,7 @@ field gets a reply without it, one that forgets a section gets a reply that does
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TypeVar
@@ -116,16 +116,19 @@ def read(messages: Sequence[Message]) -> Prompt:
     system = "\n".join(text for speaker, text in messages if speaker == "system")
     said = next((text for speaker, text in messages if speaker == "user"), "")
     instructions, asked = _instructions(system)
-    if not asked:
+    if not asked:  # some prompts have no system message and say it all in the user's
         said, asked = _instructions(said)
-    return Prompt(instructions, asked, (*_sections(said), *_returned(messages)))
-
-
-def _returned(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
-    """What a tool returned in the turns of a conversation, each as a section of its own."""
-    for speaker, text in messages:
-        if speaker == "user" and (found := _RESPONSE.search(text)) is not None:
-            yield "Search results", found[1]
+    parts = ((head.strip().casefold(), body.strip()) for head, body in sections_of(said))
+    sections = tuple((head, body) for head, body in parts if head or body)
+    # What stands before the first heading belongs to no section; without headings it is all there is.
+    marked = tuple((head, body) for head, body in sections if head)
+    # What tools returned comes in later turns of the conversation, each as a section of its own.
+    returned = tuple(
+        ("Search results", found[1])
+        for speaker, text in messages
+        if speaker == "user" and (found := _RESPONSE.search(text)) is not None
+    )
+    return Prompt(instructions, asked, (marked or sections) + returned)
 
 
 @lru_cache(maxsize=512)
@@ -152,50 +155,32 @@ def _instructions(text: str) -> tuple[str, tuple[Asked, ...]]:
 def _asked(label: str, shape: str, about: str) -> Asked:
     """A field from the shape of its line and from what is said about it."""
     when = None
+    # The condition stands last in the description, behind the count, so it is cut off first.
     rest, _, only = about.rpartition(_ONLY)
     field, told, values = only.partition(_IS)
     if rest and told:
         when, about = (field, tuple(values.split(" or "))), rest
     least, most = 1, None
     if counted := _COUNT.search(about):
-        least, most = _counts(*counted.groups())
+        exactly, from_, to, or_more, up_to = counted.groups()
+        least = int(exactly or from_ or or_more or 0)
+        most = int(last) if (last := exactly or to or up_to) else None
         about = about[: counted.start()]
     choices = tuple(shape.split(" | ")) if " | " in shape else ()
-    words = _words(label, f"{shape} {about}" if shape.startswith("- ") else about)
-    return Asked(label, _kind(shape), about, choices, least, most, when=when, words=words)
-
-
-def _kind(shape: str) -> str:
     if "\\boxed" in shape:
-        return "answer"
-    if " | " in shape:
-        return "choice"
-    if shape.startswith("- "):
-        return "list"
-    return "number" if shape in ("0.xx", "N") else "text"
-
-
-def _counts(
-    exact: str | None, least: str | None, most: str | None, open_: str | None, upto: str | None
-) -> tuple[int, int | None]:
-    """How many items are wanted, at least and at most."""
-    if exact:
-        return int(exact), int(exact)
-    if least and most:
-        return int(least), int(most)
-    return int(open_ or 0), int(upto) if upto else None
+        kind = "answer"
+    elif choices:
+        kind = "choice"
+    elif shape.startswith("- "):
+        kind = "list"
+    else:
+        kind = "number" if shape in ("0.xx", "N") else "text"
+    words = _words(label, f"{shape} {about}" if shape.startswith("- ") else about)
+    return Asked(label, kind, about, choices, least, most, when=when, words=words)
 
 
 def _words(label: str, about: str) -> str:
     return f"{label} {about}".replace("_", " ").casefold()
-
-
-def _sections(text: str) -> tuple[tuple[str, str], ...]:
-    """Marked sections in order, without the blanks around them."""
-    found = ((head.strip().casefold(), body.strip()) for head, body in sections_of(text))
-    sections = tuple((head, body) for head, body in found if head or body)
-    marked = tuple((head, body) for head, body in sections if head)
-    return marked or sections  # what is said of sections before the first is none of them
 
 
 def _has(heading: str, stems: Sequence[str]) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from math import log
 
 from streams.answering.backbones.rehearsal import write
@@ -24,35 +23,31 @@ def reply(turn: Turn) -> str:
     prompt = turn.prompt
     if not prompt.asked:
         return f"{write.explanation(turn)}\nAnswer: {_answer(turn)}"
-    lines = [write.explanation(turn), ""] if _speaks_freely(prompt.instructions) else []
+    free = _FREE.search(prompt.instructions) is not None
+    lines = [write.explanation(turn), ""] if free else []
     for asked in prompt.asked:
-        if _needed(turn, asked):
-            turn.said[asked.label] = value = _filled(turn, asked)
-            lines.append(f"{asked.label}:{'' if value.startswith(chr(10)) else ' '}{value}")
+        met = asked.when is None or turn.said.get(asked.when[0]) in asked.when[1]
+        if asked.about.startswith("nothing") or not met:
+            continue
+        # Fields are filled in the prompt's order and remembered: a later one has to agree with what
+        # the reply has said already, as a model's does that reads its own words.
+        turn.said[asked.label] = value = _filled(turn, asked)
+        lines.append(f"{asked.label}:{'' if value.startswith(chr(10)) else ' '}{value}")
     return "\n".join(lines)
 
 
-@lru_cache(maxsize=512)
-def _speaks_freely(instructions: str) -> bool:
-    """Whether words of the model's own are wanted before the fields."""
-    return _FREE.search(instructions) is not None
-
-
-def _needed(turn: Turn, asked: Asked) -> bool:
-    if asked.about.startswith("nothing"):
-        return False
-    return asked.when is None or turn.said.get(asked.when[0]) in asked.when[1]
-
-
 def _filled(turn: Turn, asked: Asked) -> str:
+    """The value of one field, by its kind."""
     match asked.kind:
         case "choice":
             return choose(turn, asked)
         case "answer":
-            given = _answer(turn)
-            return f"\\boxed{{{given}}}"
+            return f"\\boxed{{{_answer(turn)}}}"
+        case "number" if "step" in asked.label.casefold():
+            return finding(turn).step.replace("NONE", "0")
         case "number":
-            return _number(turn, asked)
+            right = promises(turn) if asked.speaks_of("so far") else _holds(turn)
+            return f"{stated(feeling(turn, right)):.2f}"
         case "list":
             return "".join(f"\n- {item}" for item in write.listed(turn, asked))
         case _:
@@ -65,13 +60,6 @@ def _answer(turn: Turn) -> str:
     if course == KEEP and turn.answer is not None:
         return turn.answer
     return (patch if course == MEND else attempt)(turn)[1].answer
-
-
-def _number(turn: Turn, asked: Asked) -> str:
-    if "step" in asked.label.casefold():
-        return finding(turn).step.replace("NONE", "0")
-    going = asked.speaks_of("so far")
-    return f"{stated(feeling(turn, promises(turn) if going else _holds(turn))):.2f}"
 
 
 def _holds(turn: Turn) -> bool:

@@ -19,21 +19,23 @@ def scores(turn: Turn) -> list[str]:
     steps = list(zip(parts[1::2], parts[2::2], strict=True)) or [("1", parts[0])]
     wanted = re.findall(r"\d+", turn.prompt.section(("steps to score",)) or "")
     first = int(wanted[0]) if wanted else 1
-    return [_line(turn, number, text) for number, text in steps if int(number) >= first]
-
-
-def _line(turn: Turn, number: str, text: str) -> str:
-    false = false_step(text) is not None
-    missed = turn.dice.below(f"missed {number}", 1.0 - turn.options.sensitivity)
-    alarm = turn.dice.below(f"alarm {number}", 1.0 - turn.options.specificity)
-    faulty = (false and not missed) or (not false and alarm)
-    semantic = _near(turn, f"semantic {number}", _SOUND)
-    logical = _near(turn, f"logical {number}", _FAULTY if faulty else _SOUND)
-    mends = _SOUND if _MENDS.search(text) else 0.0
-    fix = (
-        _near(turn, f"fix {number}", mends) if mends else _LITTLE * turn.dice.roll(f"fix {number}")
-    )
-    return f"Step {number}: Semantic={semantic:.2f}, Logical={logical:.2f}, Fix={fix:.2f}"
+    lines: list[str] = []
+    for number, text in steps:
+        if int(number) < first:
+            continue
+        # The same error rates as for whole solutions, but each step errs by a roll of its own.
+        missed = turn.dice.below(f"missed {number}", 1.0 - turn.options.sensitivity)
+        alarm = turn.dice.below(f"alarm {number}", 1.0 - turn.options.specificity)
+        faulty = alarm if false_step(text) is None else not missed
+        semantic = _near(turn, f"semantic {number}", _SOUND)
+        logical = _near(turn, f"logical {number}", _FAULTY if faulty else _SOUND)
+        fix = _LITTLE * turn.dice.roll(f"fix {number}")
+        if _MENDS.search(text):
+            fix = _near(turn, f"fix {number}", _SOUND)
+        lines.append(
+            f"Step {number}: Semantic={semantic:.2f}, Logical={logical:.2f}, Fix={fix:.2f}"
+        )
+    return lines
 
 
 def _near(turn: Turn, name: str, base: float) -> float:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import lru_cache
 
 from streams.answering.backbones.rehearsal.grounds import Work
 from streams.answering.backbones.rehearsal.turn import Turn
@@ -17,25 +15,24 @@ _MENDS = 0.4
 
 def approach(turn: Turn) -> int:
     """The approach taken: what was advised, else what the first idea is, which seldom changes."""
-    for place, advised in enumerate(_advised(turn)):
+    advised: list[int] = []
+    for section in turn.hints:  # the newest first
+        fit = [hint for hint in section if hint.fits(turn.latent.situation)]
+        if good := [hint.approach for hint in fit if hint.good]:
+            advised.append(int(turn.dice.pick("advised", good)))
+        elif turn.latent.favourite in (bad := {hint.approach for hint in fit}):
+            advised.append(_another(turn, bad))
+    if another_way(turn):
+        advised.append(_another(turn, {turn.latent.favourite}))
+    for place, way in enumerate(advised):
         if turn.dice.below(f"heed {place}", turn.options.heed):
-            return advised
+            return way
+    # A model that is asked again has the same first idea: without that, sampling alone would solve
+    # all problems, and no policy could be told from votes.
     first = turn.latent.favourite if turn.tried is None else turn.tried
     if turn.dice.below("lock-in", turn.options.lock_in):
         return first
     return _another(turn, {first})
-
-
-def _advised(turn: Turn) -> Iterator[int]:
-    """What each section that says anything for this situation advises, newest first."""
-    for section in turn.hints:
-        fit = [hint for hint in section if hint.fits(turn.latent.situation)]
-        if good := [hint.approach for hint in fit if hint.good]:
-            yield int(turn.dice.pick("advised", good))
-        elif turn.latent.favourite in (bad := {hint.approach for hint in fit}):
-            yield _another(turn, bad)
-    if another_way(turn):
-        yield _another(turn, {turn.latent.favourite})
 
 
 def another_way(turn: Turn) -> bool:
@@ -56,6 +53,7 @@ def chance(turn: Turn, taken: int) -> float:
 
 def attempt(turn: Turn) -> tuple[int, Work]:
     """The approach taken and what comes of it: right only if it works here, and then not always."""
+    # One reply makes one attempt: its text, its answer and its confidence must be about the same.
     if turn.made is None:
         taken = approach(turn)
         turn.made = taken, _carried_out(turn, chance(turn, taken))
@@ -77,10 +75,5 @@ def _carried_out(turn: Turn, share: float) -> Work:
 
 def told(turn: Turn, taken: int, work: Work) -> str:
     """The attempt as a trajectory: its approach, then its steps, numbered."""
-    return _told(turn.latent.ground.approaches[taken], work)
-
-
-@lru_cache(maxsize=16_384)
-def _told(phrase: str, work: Work) -> str:
     steps = "\n".join(f"Step {at}: {line}" for at, line in enumerate(work.steps, 1))
-    return f"I {phrase}.\n{steps}"
+    return f"I {turn.latent.ground.approaches[taken]}.\n{steps}"

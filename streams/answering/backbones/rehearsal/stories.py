@@ -76,21 +76,6 @@ def story(seed: int, index: int) -> tuple[str, str]:
     return form.text.format(a, b, c), f"{form.steps(a, b, c)[-1][1]:.10g}"
 
 
-def _reads(text: str) -> str | None:
-    if len(text) > _LONGEST or _FACTUAL.search(text):
-        return None
-    enough = 1 if _AMOUNT.search(text) else 2
-    return " ".join(text.split()) if len(_NUMBER.findall(text)) >= enough else None
-
-
-def _situation(problem: str) -> int:
-    said = problem.casefold()
-    return next(
-        (i for i, form in enumerate(_FORMS) if any(sign in said for sign in form.signs)),
-        len(_FORMS) - 1,
-    )
-
-
 @lru_cache(maxsize=16_384)
 def _solved(problem: str) -> Steps:
     """The steps to the right answer."""
@@ -99,56 +84,65 @@ def _solved(problem: str) -> Steps:
             a, b, c = map(float, found.groups())
             return form.steps(a, b, c)
     a, b, c = [*map(_number, _NUMBER.findall(problem)[:3]), 2.0, 2.0][:3]
-    return _FORMS[_situation(problem)].steps(a, b, c)
-
-
-def _work(problem: str, rightly: bool, pick: float) -> Work:
-    (first, x), (last, y) = _solved(problem)
-    if rightly:
-        return Work((f"{first} = {x:.10g}", f"{last} = {y:.10g}"), f"{y:.10g}")
-    if pick < 0.5:
-        x, y = x + 1 + int(pick * 8), y + 1 + int(pick * 8)
-    else:
-        y = y + 1 + int(pick * 8)
-    return Work((f"{first} = {x:.10g}", f"{last} = {y:.10g}"), f"{y:.10g}")
-
-
-def _right(problem: str, answer: str) -> bool:
-    found = _NUMBER.search(answer)
-    return found is not None and abs(_number(found[0]) - _solved(problem)[-1][1]) < 1e-6
+    return _FORMS[STORIES.situation(problem)].steps(a, b, c)
 
 
 def _number(text: str) -> float:
     return float(text.replace(",", ""))
 
 
-STORIES = Ground(
-    name="stories",
-    approaches=(
+class Stories(Ground):
+    """Word problems; a text with numbers and a question for an amount is taken for one."""
+
+    name = "stories"
+    example = "Mia has 3 apples. She buys 4 more and gives away 2. How many apples are left?"
+    approaches = (
         "list quantities with units",
         "work from the end",
         "find the unit rate",
         "write one line each",
         "keep a running total",
         "turn shares into amounts",
-    ),
-    situations=(
+    )
+    situations = (
         "things taken away or left over",
         "prices to be added up",
         "rates over a stretch of time",
         "comparisons between people",
         "equal shares",
         "plain totals",
-    ),
-    checks=(
+    )
+    checks = (
         "carry the units through every line",
         "reread what the last sentence asks",
         "estimate the size of the result",
-    ),
-    reads=_reads,
-    situation=_situation,
-    solvable=lambda problem: True,
-    work=_work,
-    right=_right,
-    example="Mia has 3 apples. She buys 4 more and gives away 2. How many apples are left?",
-)
+    )
+
+    def reads(self, text: str) -> str | None:
+        """The text on one line, if it has numbers enough and asks for no person, time or place."""
+        if len(text) > _LONGEST or _FACTUAL.search(text):
+            return None
+        enough = 1 if _AMOUNT.search(text) else 2
+        return " ".join(text.split()) if len(_NUMBER.findall(text)) >= enough else None
+
+    def situation(self, problem: str) -> int:
+        """The first form one of whose words the problem says; the last form has none of its own."""
+        said = problem.casefold()
+        signed = (i for i, form in enumerate(_FORMS) if any(sign in said for sign in form.signs))
+        return next(signed, len(_FORMS) - 1)
+
+    def work(self, problem: str, rightly: bool, pick: float) -> Work:
+        """Two lines and the answer; what is wrong is wrong from the first line on, or from the last."""
+        (first, x), (last, y) = _solved(problem)
+        if not rightly:
+            off = 1 + int(pick * 8)
+            x, y = (x + off if pick < 0.5 else x), y + off
+        return Work((f"{first} = {x:.10g}", f"{last} = {y:.10g}"), f"{y:.10g}")
+
+    def right(self, problem: str, answer: str) -> bool:
+        """Whether the first number of the answer is the result."""
+        found = _NUMBER.search(answer)
+        return found is not None and abs(_number(found[0]) - _solved(problem)[-1][1]) < 1e-6
+
+
+STORIES = Stories()

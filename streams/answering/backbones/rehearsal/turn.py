@@ -89,19 +89,17 @@ def topic(words: str) -> Topic | None:
 def false_step(trajectory: str) -> tuple[str, str] | None:
     """The first step whose arithmetic does not hold, and what it should make."""
     for number, a, sign, b, said in _STEP.findall(trajectory):
-        if (value := _value(a, sign, b)) is not None and value != _number(said):
+        x, y = _number(a), _number(b)
+        if x is None or y is None or (sign == "/" and not y):
+            continue  # no arithmetic: nothing here can tell whether it holds
+        apply = {"+": x.__add__, "-": x.__sub__, "*": x.__mul__, "/": x.__truediv__}[sign]
+        if (value := apply(y)) != _number(said):
             return number, str(value)
     return None
 
 
-def _value(a: str, sign: str, b: str) -> Fraction | None:
-    x, y = _number(a), _number(b)
-    if x is None or y is None or (sign == "/" and not y):
-        return None
-    return {"+": x.__add__, "-": x.__sub__, "*": x.__mul__, "/": x.__truediv__}[sign](y)
-
-
 def _number(text: str) -> Fraction | None:
+    # Nearly all numbers are plain digits, and Fraction is slow to parse a text.
     if text.isdecimal():
         return Fraction(int(text))
     try:

@@ -1,12 +1,18 @@
-"""The faculty of writing: short prose for a field, its content taken from the prompt."""
+"""The faculty of writing: short prose for a field, its content taken from the prompt.
+
+A field's words say which writer fills it (the tables at the end, the first fit counts, so narrower
+stems stand before wider ones). No writer knows a policy: one that asks for a lesson in new words is
+served as long as it uses words that people use for lessons.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Literal
 
 from streams.answering.backbones.rehearsal import advance, carry, learn, score
-from streams.answering.backbones.rehearsal.assess import finding, reported
+from streams.answering.backbones.rehearsal.assess import FAULTLESS, finding, reported
 from streams.answering.backbones.rehearsal.hints import Hint
 from streams.answering.backbones.rehearsal.prompts import Asked
 from streams.answering.backbones.rehearsal.puzzles import PUZZLES
@@ -31,7 +37,19 @@ _SPEAKS = "IF the report {says} THEN Action {option} BECAUSE {why}"
 
 def prose(turn: Turn, asked: Asked) -> str:
     """A text field."""
-    return (asked.one_of(_TEXTS) or _because)(turn, asked)
+    match asked.one_of(_TEXTS):
+        case "fault":
+            return finding(turn).says
+        case "step":
+            return finding(turn).step
+        case "situation":
+            return learn.sentence(turn.situation)
+        case "solution":
+            return told(turn, *(patch(turn) if turn.prompt.trajectory else attempt(turn)))
+        case None | "reason":
+            return _because(turn)
+        case write:
+            return write(turn, asked)
 
 
 def listed(turn: Turn, asked: Asked) -> list[str]:
@@ -42,10 +60,7 @@ def listed(turn: Turn, asked: Asked) -> list[str]:
 
 def explanation(turn: Turn) -> str:
     """What comes before the fields: the work itself, or what was found in the work of others."""
-    if turn.prompt.trajectory is None:
-        taken, work = attempt(turn)
-        return told(turn, taken, work)
-    return _because(turn, None)
+    return told(turn, *attempt(turn)) if turn.prompt.trajectory is None else _because(turn)
 
 
 # ── What a case teaches ──────────────────────────────────────────────────────────────────────
@@ -82,7 +97,7 @@ def _signs(turn: Turn) -> list[str]:
     return [_taught(turn), f"The report {says}."]
 
 
-def _failure(turn: Turn) -> list[str]:
+def _pitfall(turn: Turn) -> list[str]:
     hint = taught(turn)
     return [_CLAIMED if hint is None or hint.good else _taught(turn)]
 
@@ -93,22 +108,20 @@ def _bullets(turn: Turn) -> list[str]:
     good = [hint for hint in hints if hint.good][:_SHOWN]
     bad = [hint for hint in hints if not hint.good][:_SHOWN]
     said = [hint.says(turn.latent.ground, turn.topic) for hint in (*good, *bad)]
-    return [*[*learn.checks_named(turn), *said][:_BULLETS], _clue(turn)]
-
-
-def _clue(turn: Turn) -> str:
-    """What guidance can say of this very case."""
+    # The last bullet speaks of this very case, and is the only one that no rule or lesson says.
     fault, false = reported(turn), false_step(turn.prompt.trajectory or "")
     if fault is not None and turn.topic == "deciding":
         says = "blames a line" if fault else "blames nothing"
-        return f"The report {says}, {'and one is' if false else 'though none looks'} false."
-    return f"Look at step {false[0]} first." if false else str(turn.dice.pick("careful", _CAREFUL))
+        clue = f"The report {says}, {'and one is' if false else 'though none looks'} false."
+    else:
+        clue = f"Look at step {false[0]} first." if false else turn.dice.pick("careful", _CAREFUL)
+    return [*[*learn.checks_named(turn), *said][:_BULLETS], clue]
 
 
 # ── What to say of a solution ────────────────────────────────────────────────────────────────
 
 
-def _advice(turn: Turn, asked: Asked | None) -> str:
+def _advice(turn: Turn, asked: Asked) -> str:
     """Another approach, if guidance names one or insight strikes; else nothing that helps."""
     ground, dice = turn.latent.ground, turn.dice
     others = [a for a in range(len(ground.approaches)) if a != turn.tried]
@@ -122,20 +135,9 @@ def _advice(turn: Turn, asked: Asked | None) -> str:
     return f"Start afresh: {Hint(idea, turn.latent.situation, True).says(ground, 'solving')}"
 
 
-def _because(turn: Turn, asked: Asked | None) -> str:
+def _because(turn: Turn) -> str:
     found = finding(turn)
-    if found.fault:
-        return f"{found.says} The rest hangs on it."
-    return "Each line follows from the one before it, and the last one gives what is asked."
-
-
-def _mended(turn: Turn, asked: Asked) -> str:
-    taken, work = patch(turn) if turn.prompt.trajectory else attempt(turn)
-    return told(turn, taken, work)
-
-
-def _step(turn: Turn, asked: Asked) -> str:
-    return finding(turn).step
+    return f"{found.says} The rest hangs on it." if found.fault else FAULTLESS
 
 
 def _supposed(turn: Turn, asked: Asked) -> str:
@@ -144,14 +146,6 @@ def _supposed(turn: Turn, asked: Asked) -> str:
     approach = dice.pick("supposed way", range(len(ground.approaches)))
     situation = dice.pick("supposed case", range(len(ground.situations)))
     return Hint(approach, situation, True).says(ground, "solving")
-
-
-def _says(turn: Turn, asked: Asked) -> str:
-    return finding(turn).says
-
-
-def _situation(turn: Turn, asked: Asked) -> str:
-    return learn.sentence(turn.situation)
 
 
 def _rule(turn: Turn, asked: Asked) -> str:
@@ -180,32 +174,29 @@ def _wording(turn: Turn, asked: Asked) -> str:
 def _rule_used(turn: Turn, asked: Asked) -> str:
     """``IF … THEN Action n BECAUSE …``, of the course that the prompt says was taken."""
     fault = finding(turn).fault
-    option = next(iter(_options(turn)), "3" if fault else "1")
+    taken = re.search(r"\b[Aa]ction\W{1,4}(\d)", "\n".join(turn.prompt.told))
+    option = taken[1] if taken else "3" if fault else "1"
     says = "blames a line" if fault else "finds nothing to blame"
     return _SPEAKS.format(says=says, option=option, why=_taught(turn))
 
 
-def _options(turn: Turn) -> list[str]:
-    return re.findall(r"\b[Aa]ction\W{1,4}(\d)", "\n".join(turn.prompt.told))
-
-
-_Text = Callable[[Turn, Asked], str]
+_Text = Callable[[Turn, Asked], str] | Literal["fault", "step", "situation", "solution", "reason"]
 _List = Callable[[Turn], list[str]]
 
 _TEXTS: tuple[tuple[tuple[str, ...], _Text], ...] = (
     (("wording",), _wording),
-    (("analysis",), _because),
+    (("analysis",), "reason"),
     (("instruction",), _instruction),
     (("next step",), advance.step),
     (("thought",), carry.thought),
     (("because", "rule used"), _rule_used),
     (("advice", "suggest", "guidance"), _advice),
-    (("description", "mistake", "fault"), _says),
-    (("justif", "explan", "why"), _because),
-    (("corrected", "mended", "solution"), _mended),
-    (("reasoning",), _because),
-    (("descriptor", "applicable", "condition"), _situation),
-    (("step",), _step),
+    (("description", "mistake", "fault"), "fault"),
+    (("justif", "explan", "why"), "reason"),
+    (("corrected", "mended", "solution"), "solution"),
+    (("reasoning",), "reason"),
+    (("descriptor", "applicable", "condition"), "situation"),
+    (("step",), "step"),
     (("rule",), _rule),
     (("query", "search", "tool"), _query),
     (("principle",), _supposed),
@@ -215,7 +206,7 @@ _LISTS: tuple[tuple[tuple[str, ...], _List], ...] = (
     (("bullet",), _bullets),
     (("recipe", "procedure"), _recipe),
     (("snippet", "fragment"), _snippet),
-    (("failure", "pitfall"), _failure),
+    (("failure", "pitfall"), _pitfall),
     (("flag", "signal"), _signs),
     (("check", "where"), learn.checks),
     (("rule", "principle", "insight"), learn.rules),
