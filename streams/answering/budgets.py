@@ -54,13 +54,18 @@ class Budgets:
 
     def why(self, tenant: str | None) -> str | None:
         """Why a tenant may make no call now, in words; nothing where it may."""
+        # A tenant without a budget of its own has the one of anybody, if there is such a one.
         budget = None if tenant is None else self.limits.get(tenant, self.limits.get(ANYBODY))
         if tenant is None or budget is None:
             return None
         day = day_of(self.clock())
         folds = (self.fold, *self.elsewhere())
         spent = sum((each.of(tenant, day) for each in folds), NOTHING)
-        over = spent.over(budget, self.open_calls[tenant] + self._landing(tenant))
+        # Replies that came and are not read back yet are in no fold. One that never is read back was not
+        # recorded: after a while it counts no longer.
+        since = self.clock() - LANDS_MS
+        landing = sum(at_ms > since for at_ms in self.landing.get(tenant, ()))
+        over = spent.over(budget, self.open_calls[tenant] + landing)
         return None if over is None else f"{tenant} has spent its budget of {day} UTC ({over})"
 
     @contextmanager
@@ -71,6 +76,7 @@ class Budgets:
             yield None
             return
         over = self.why(tenant)
+        # A set that waited would hold all its members, other tenants' among them, until tomorrow.
         if over is not None and not episode.startswith("s/"):
             raise OutOfBudget(over)
         self.open_calls[tenant] += 1
@@ -83,6 +89,8 @@ class Budgets:
         """A reply came that is being recorded."""
         if tenant is not None and self.books:
             self.fold.feed(tenant, self.clock(), said)
+        # Somebody else reads the log back into the fold. Until he does, the reply has to count
+        # here, or a tenant could go on spending for as long as reading back takes.
         elif tenant is not None:
             self.landing.setdefault(tenant, deque()).append(self.clock())
 
@@ -90,9 +98,3 @@ class Budgets:
         """A reply was read back."""
         if self.landing.get(tenant):
             self.landing[tenant].popleft()
-
-    def _landing(self, tenant: str) -> int:
-        """Replies that came and are not read back. One that never is was not recorded: it counts no longer."""
-        waiting = self.landing.get(tenant, ())
-        since = self.clock() - LANDS_MS
-        return sum(at_ms > since for at_ms in waiting)

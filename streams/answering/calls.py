@@ -1,4 +1,11 @@
-"""Calls to models: they stay within a worker's totals, are repeated until there is a reply, and are priced."""
+"""Calls to models: they stay within a worker's totals, are repeated until there is a reply, and are priced.
+
+Theory of operation. A backbone makes the attempts of one call and gives up after some; the ``Caller`` decides what
+becomes of the question then. It asks an endpoint that is away until it is back, for an outage must not cost
+an answer. It gives a question up (``Stuck``) only where the endpoint answers others and never this one, since
+waiting on would then hold an episode for ever. What is in flight counts against the totals from its
+beginning, or many calls at once could all find room for one.
+"""
 
 from __future__ import annotations
 
@@ -94,13 +101,23 @@ class Caller:
                 reply = trying.with_failed(reply)
         except BaseException as error:
             self.released += 1
+            # An error that nobody foresaw would meet every problem alike, so it is the set-up's:
+            # none of them is charged for it.
             if isinstance(error, Exception) and not isinstance(error, (BackboneError, Paused)):
                 raise SetupBroken("backbone", backbone.name, describe(error)) from error
             raise
         if self.prices:
             reply = self._priced(backbone, reply)
         if self.totals is not None:
-            self._book(backbone, request, reply)
+            # What a reply does not tell is booked as the most that it usually can be: a limit that an
+            # endpoint's silence could stretch would be none.
+            prompt, completion = most_of(request, reply)
+            known = add(reply.prompt_tokens, reply.completion_tokens)
+            self.tokens += prompt + completion if known is None else known
+            if reply.cost is not None:
+                self.cost += reply.cost
+            elif (price := price_for(self.prices, backbone.name)) is not None:
+                self.cost += price.of(prompt, completion) * reply.attempts
         return reply
 
     def _begin(self) -> None:
@@ -108,23 +125,22 @@ class Caller:
         self.calls_begun += 1
         if self.totals is None:
             return
-        self.exhausted = self._over(self.totals)
-        if self.exhausted is not None:
-            self.released += 1
-            self.draining = True
-            raise Draining
-
-    def _over(self, totals: Totals) -> str | None:
+        totals = self.totals
         so_far = {
             "calls": (totals.calls, self.calls_begun - 1 - self.released),
             "tokens": (totals.tokens, self.tokens),
             "cost": (totals.cost, self.cost),
             "seconds": (totals.seconds, time.monotonic() - self.begun_s),
         }
-        over = (
+        over = [
             name for name, (most, spent) in so_far.items() if most is not None and spent >= most
-        )
-        return next(over, None)
+        ]
+        self.exhausted = over[0] if over else None
+        if self.exhausted is not None:
+            self.released += 1
+            # The whole worker stops: what no call may be spent on, the next call may not either.
+            self.draining = True
+            raise Draining
 
     def _priced(self, backbone: Backbone, reply: ModelReply) -> ModelReply:
         """Return the reply with its cost: unknown if tokens are, or if a failed attempt may have been charged."""
@@ -132,23 +148,16 @@ class Caller:
         if reply.cost is not None or not reply.free:
             return reply
         price = price_for(self.prices, backbone.name) or self.prices.get(reply.model)
+        # Unknown is not zero: a guessed price of a reply would pass for a known one in every sum.
         if price is None or prompt is None or completion is None:
             return reply
         return replace(reply, cost=price.of(prompt, completion, reply.cached_tokens or 0))
 
-    def _book(self, backbone: Backbone, request: ModelRequest, reply: ModelReply) -> None:
-        """Add a reply to the totals. An unknown amount counts as the most that it usually can be."""
-        prompt, completion = most_of(request, reply)
-        known = add(reply.prompt_tokens, reply.completion_tokens)
-        self.tokens += prompt + completion if known is None else known
-        if reply.cost is not None:
-            self.cost += reply.cost
-        elif (price := price_for(self.prices, backbone.name)) is not None:
-            self.cost += price.of(prompt, completion) * reply.attempts
-
     def billed(self, embedder: str, bill: Bill, texts: Sequence[str]) -> Embedding:
         """Price what vectors took and book it on the totals, as for a reply."""
         price, tokens = price_for(self.prices, embedder), normalise.count(bill.tokens)
+        # As for replies: what is not told counts as the most that it can be towards the totals, and
+        # stays unknown on the record.
         most = prompt_estimate(sum(map(len, texts)), len(texts)) if tokens is None else tokens
         cost = 0.0 if bill.attempts == 0 else None
         if price is not None and bill.attempts:
@@ -182,13 +191,21 @@ class Caller:
                 told = await ask()
             except NO_REPLY as again:
                 error = again
-            else:
-                self._is_back(error.where)
-                return told
+                continue
+            # Whoever finds it back first says so, once for all calls that waited.
+            since_s = self.out_of_reach.pop(error.where, None)
+            if since_s is not None:
+                away_s = time.monotonic() - since_s
+                said = "%s: answers again after %.0f s, and calls that waited go on"
+                _log.warning(said, error.where, away_s)
+            return told
 
     def _give_up(self, error: Unreachable, trying: RetryState) -> None:
         """Raises ``Stuck`` where the question is to blame rather than the endpoint."""
         now, answered = time.monotonic(), error.tried.answered
+        # Where an endpoint answers nobody, one episode is given up to find out whether it was to blame. All
+        # its questions go, and no other episode's, until the endpoint has answered something again: or an
+        # outage would park the whole worker's episodes one after the other.
         before, whose = self.given_up.get(error.where, (-1, ""))
         goes_too = before == answered and whose == trying.episode
         if not goes_too and not trying.is_stuck(now, self.patience):
@@ -197,21 +214,15 @@ class Caller:
             self.given_up[error.where] = answered, trying.episode
         raise Stuck(trying.told(now)) from error
 
-    def _is_back(self, where: str) -> None:
-        """Say once that an endpoint answers again."""
-        since_s = self.out_of_reach.pop(where, None)
-        if since_s is not None:
-            away_s = time.monotonic() - since_s
-            _log.warning(
-                "%s: answers again after %.0f s, and calls that waited go on", where, away_s
-            )
-
     async def _wait(self, error: Unreachable, seconds: float) -> None:
         """Wait before asking an endpoint again, and say so once. Raises ``Draining``."""
+        # Once for each endpoint: in an outage thousands of calls wait, and each would say the same.
         if error.where not in self.out_of_reach:
             self.out_of_reach[error.where] = time.monotonic()
             _log.warning("%s; asked again until it answers [model.unreachable]", error)
         again = error.tried.again
+        # In short looks and not in one sleep: a worker that is told to stop must not wait for this, and an
+        # endpoint that another call found back is asked at once.
         for _ in range(round(seconds / GLANCE_S)):
             if self.draining:
                 raise Draining from error
@@ -230,6 +241,7 @@ class Caller:
 def why(asked: Iterable[object]) -> list[str]:
     """Reasons why calls wait, one for each endpoint and model."""
     said = [each.why() for each in asked if isinstance(each, Endpoint)]
+    # Roles share endpoints, and each wait is told once.
     return sorted({each for each in said if each is not None})
 
 

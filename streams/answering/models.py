@@ -27,6 +27,8 @@ class Wheel:
 
     def file(self) -> Path | None:
         """The model's file; none where the wheel is not installed."""
+        # Found and not imported: the wheel's own code is never run, and the libraries that it names
+        # are not here.
         spec = importlib.util.find_spec(self.package)
         folders = [] if spec is None else spec.submodule_search_locations or []
         return next((path for folder in folders for path in Path(folder).glob(self.pattern)), None)

@@ -45,11 +45,15 @@ class RetryState:
     def failed(self, error: Unreachable) -> None:
         """One more round without a reply."""
         tried = error.tried
+        # Counted from the first failed round on: what was answered before shows only that it was up
+        # then.
         self.before = self.before if self.rounds else tried.answered
         self.rounds += 1
         self.attempts += tried.attempts
         self.seconds += tried.seconds
         self.free = self.free and tried.free
+        # A round in which nothing was asked, for others had found the endpoint down, tells nothing
+        # of it.
         self.silence = tried.silence if tried.attempts else self.silence
         self.last = error
 
@@ -61,6 +65,8 @@ class RetryState:
     def is_stuck(self, now_s: float, patience: Patience) -> bool:
         """Whether the question is to blame: others were answered, and it never was."""
         worn = self.attempts >= patience.attempts and now_s - self.began_s >= patience.seconds
+        # Who says *later* is there and means everybody: to ask again is all that helps, however
+        # long it takes.
         return worn and self.silence != "busy" and self.others > 0
 
     def is_stuck_alone(self, now_s: float, patience: Patience) -> bool:

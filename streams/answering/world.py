@@ -20,7 +20,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from handlers.answers.grade import CHECKERS, Grade
-from handlers.learning.recall import Hit, select
+from handlers.learning.recall import select
 from handlers.limits import Reservation
 from schemas.asking import Ask, ReplayError
 from schemas.events.base import AnswerEvent
@@ -33,7 +33,6 @@ from schemas.events.episode import (
     ReviewAnswered,
 )
 from schemas.identity import call_seed, text_digest
-from schemas.memory import Memory
 from schemas.outcome import Heard
 from schemas.price import Price
 from schemas.problem import ID_CHARS, Feedback, Limits
@@ -48,7 +47,7 @@ from schemas.questions import (
     UseTool,
     Worth,
 )
-from schemas.usage import Embedding, add
+from schemas.usage import add
 from schemas.vectors import pack, unpack
 from streams.answering.backbones.prices import price_for
 from streams.answering.backbones.shape import description
@@ -129,12 +128,24 @@ class World:
             prices=prices or {},
             patience=patience or Patience(),
         )
-        self.grant = self._granted(limits or Limits(), price_list)
+        priced = {role: price_for(prices or {}, each.name) for role, each in self.backbones.items()}
+        self.grant = Grant(
+            limits=limits or Limits(),
+            prices={role: price for role, price in priced.items() if price is not None},
+            unpriced=tuple(self.backbones[role].name for role in priced if priced[role] is None),
+            price_list=price_list,
+        )
         """The limits and prices with which episodes are opened."""
         self.simulated = any(backbone.simulated for backbone in self.backbones.values())
         """Whether any role is answered by no model."""
-        self.description = self._described()
+        named = (
+            (f"{role}=" if role != "*" else "") + description(backbone)
+            for role, backbone in sorted(self.backbones.items())
+        )
+        self.description = ", ".join(named) + (" (SIMULATED)" if self.simulated else "")
         """Which backbone answers which role, for people."""
+        # What follows is set by whoever runs the world, where he has it; the world works without
+        # any of it.
         self.mirrors: Mirrors | None = None
         self.tools: Tools = NO_TOOLS
         self.references: References | None = None
@@ -180,24 +191,6 @@ class World:
         """Everything that questions go to."""
         return *self.backbones.values(), self.embedder
 
-    def _granted(self, limits: Limits, price_list: str | None) -> Grant:
-        found = {
-            role: price_for(self.caller.prices, each.name) for role, each in self.backbones.items()
-        }
-        return Grant(
-            limits=limits,
-            prices={role: price for role, price in found.items() if price is not None},
-            unpriced=tuple(self.backbones[role].name for role in found if found[role] is None),
-            price_list=price_list,
-        )
-
-    def _described(self) -> str:
-        named = (
-            (f"{role}=" if role != "*" else "") + description(backbone)
-            for role, backbone in sorted(self.backbones.items())
-        )
-        return ", ".join(named) + (" (SIMULATED)" if self.simulated else "")
-
     async def answer(
         self, run: Run, question: Ask[Any], asked: str, address: str, reserved: Reservation
     ) -> AnswerEvent:
@@ -210,31 +203,46 @@ class World:
             raise Draining
         try:
             if isinstance(question, Complete):
-                request = self._request(run, question, asked, address, reserved)
-                backbone = self.backbones.get(question.role) or self.backbones["*"]
-                return await self._completed(backbone, request, question, run.episode, asked)
+                return await self._completed(run, question, asked, address, reserved)
             if isinstance(question, Review):
-                return self._heard(run, asked, address)
-            return await self._found(run, question, asked)
+                return self._reviewed(run, asked, address)
+            try:
+                return await self._answered(run, question, asked)
+            except (BackboneError, Paused, ReplayError):
+                raise
+            except Exception as error:
+                raise Stuck(f"{type(question).__name__}: {describe(error)}") from error
         except Stuck as stuck:
+            # A problem's episode can be parked until a person has looked. A learner's has its whole
+            # scope behind it, so its question is answered by the news that nobody answers it.
             if run.topic == "events":
                 raise
             return QuestionAbandoned(asked=asked, reason=normalise.text(str(stuck), 500)[0])
 
     async def _completed(
-        self,
-        backbone: Backbone,
-        request: ModelRequest,
-        question: Complete,
-        episode: str,
-        asked: str,
+        self, run: Run, question: Complete, asked: str, address: str, reserved: Reservation
     ) -> Completed:
         """Return the reply as it is recorded. Raises ``OutOfBudget`` where its tenant has spent too much."""
+        template = question.template
+        backbone = self.backbones.get(question.role) or self.backbones["*"]
+        request = ModelRequest(
+            question.messages(),
+            capped(question.sampling, reserved.max_tokens),
+            # Twins draw under one seed, so that nothing but what they are told sets them apart.
+            call_seed(run.seed, seed_address(run.journal, address)),
+            question.draw,
+            None if run.in_text else template.schema,
+            template.reply.asked(dict(question.variables)),
+            is_used(run, question, asked, address),
+            template.tools,
+        )
         if self.budgets is None:
-            reply = await self._replied(backbone, request, question, episode)
+            reply = await self._replied(backbone, request, question, run.episode)
             return normalise.completed(asked, reply)
-        with self.budgets.call(episode) as tenant:
-            reply = await self._replied(backbone, request, question, episode)
+        # Booked while the call still counts as open: between the two another call of the same tenant
+        # would find neither, and go out beyond the budget.
+        with self.budgets.call(run.episode) as tenant:
+            reply = await self._replied(backbone, request, question, run.episode)
             said = normalise.completed(asked, reply)
             self.budgets.book(tenant, said)
         return said
@@ -244,6 +252,8 @@ class World:
     ) -> ModelReply:
         """Return the reply. If the prompt is too long for the model, ask once more without its guidance."""
         reply = await self.caller.call(backbone, request, episode)
+        # What was learned made the prompt so long, and the problem must not be lost for its own
+        # guidance. Only a refusal by length is put again: any other would be refused again.
         shorter = question.unguided() if reply.too_long else None
         if shorter is None:
             return reply
@@ -259,7 +269,7 @@ class World:
             dropped=(*again.dropped, GUIDANCE),
         )
 
-    def _heard(self, run: Run, asked: str, address: str) -> ReviewAnswered:
+    def _reviewed(self, run: Run, asked: str, address: str) -> ReviewAnswered:
         """What a person said. Raises ``Waiting`` until he has. Only a problem's own episode waits for one."""
         if self.people is None or not run.episode.startswith("p/"):
             return ReviewAnswered(asked=asked, result="nobody")
@@ -268,86 +278,59 @@ class World:
             raise Waiting(f"{run.episode} waits for a person at {address}")
         return answered(said, asked)
 
-    async def _found(self, run: Run, question: Ask[Any], asked: str) -> AnswerEvent:
-        try:
-            return await self._answered(run, question, asked)
-        except (BackboneError, Paused, ReplayError):
-            raise
-        except Exception as error:
-            raise Stuck(f"{type(question).__name__}: {describe(error)}") from error
-
     async def _answered(self, run: Run, question: Ask[Any], asked: str) -> AnswerEvent:
         """Answer a question to memory, the embedder, checkers or tools."""
         match question:
-            case Recall():
-                return await self._recall(run, question, asked)
-            case Embed():
-                embedder = self._embedder(run)
-                need_its_embedder(run, question, embedder.name)
-                vectors, took = await self._vectors(run, embedder, question.texts)
-                named = tuple(map(text_digest, question.texts)) if question.named else None
-                return Embedded(
-                    asked=asked,
-                    embedder=embedder.name,
-                    dimensions=embedder.dimensions,
-                    vectors=tuple(pack(vector) for vector in vectors),
-                    texts=named,
-                    took=took,
-                )
+            case Recall() | Embed():
+                return await self._embedded(run, question, asked)
             case Worth():
-                return await self._checked(question, asked)
+                # Where the domain has no checker a learner may be told what the label says; who solves
+                # never is, not even by a yes or no.
+                if question.domain in CHECKERS or not question.subject or self.references is None:
+                    return checked(question, asked)
+                return graded(question, asked, await self.references.grade(question))
             case UseTool():
                 return await called(self.tools, question, asked)
             case _:
                 raise TypeError(f"nobody here answers a {type(question).__name__}")
 
-    def _request(
-        self, run: Run, question: Complete, asked: str, address: str, reserved: Reservation
-    ) -> ModelRequest:
-        template = question.template
-        return ModelRequest(
-            question.messages(),
-            capped(question.sampling, reserved.max_tokens),
-            call_seed(run.seed, seed_address(run.journal, address)),
-            question.draw,
-            None if run.in_text else template.schema,
-            template.reply.asked(dict(question.variables)),
-            is_used(run, question, asked, address),
-            template.tools,
-        )
-
-    async def _recall(self, run: Run, question: Recall, asked: str) -> Recalled:
-        embedder = self._embedder(run)
+    async def _embedded(
+        self, run: Run, question: Recall | Embed, asked: str
+    ) -> Recalled | Embedded:
+        """Answer a question that takes vectors, by the embedder that made those of the run's memory."""
+        embedder = self.embedder
+        if self.embedders is not None:  # nobody chose one for all memories
+            embedder = self.embedders.of(embedder_of(run))
         need_its_embedder(run, question, embedder.name)
-        (query,), took = await self._vectors(run, embedder, (question.query,))
-        rounded = tuple(unpack(pack(query)))
-        items = self._select(run.memory, question, rounded)
+        texts = (question.query,) if isinstance(question, Recall) else question.texts
+        vectors = await self.caller.told(partial(embedder.embed, texts), run.episode)
+        bill = embedder.bill(texts) if isinstance(embedder, Billing) else None
+        took = None if bill is None else self.caller.billed(embedder.name, bill, texts)
+        if isinstance(question, Embed):
+            return Embedded(
+                asked=asked,
+                embedder=embedder.name,
+                dimensions=embedder.dimensions,
+                vectors=tuple(pack(vector) for vector in vectors),
+                texts=tuple(map(text_digest, texts)) if question.named else None,
+                took=took,
+            )
+        # Rounded to what a log keeps: a replay has only that, and must find the same items by it.
+        query = tuple(unpack(pack(vectors[0])))
+        if len(run.memory.items) <= PLAIN_ITEMS:
+            items = select(run.memory, question, query)
+        else:  # a mirror gives the same sooner; to load it takes longer than a small memory is worth
+            if self.mirrors is None:
+                from state.mirror import Mirrors
+
+                self.mirrors = Mirrors()
+            items = self.mirrors.select(run.memory, question, query)
         return Recalled(
             asked=asked,
             memory_version=run.memory.number,
             items=tuple((item.id, item.text_digest, similarity) for item, similarity in items),
             took=took,
         )
-
-    def _embedder(self, run: Run) -> Embedder:
-        """The embedder of a run: the one that made the vectors it has, unless another one was chosen."""
-        if self.embedders is None:
-            return self.embedder
-        return self.embedders.of(embedder_of(run))
-
-    async def _vectors(
-        self, run: Run, embedder: Embedder, texts: tuple[str, ...]
-    ) -> tuple[list[tuple[float, ...]], Embedding | None]:
-        """Return a vector for each text, and what an endpoint was asked for them. Waits for one that is away."""
-        vectors = await self.caller.told(partial(embedder.embed, texts), run.episode)
-        bill = embedder.bill(texts) if isinstance(embedder, Billing) else None
-        return vectors, None if bill is None else self.caller.billed(embedder.name, bill, texts)
-
-    async def _checked(self, question: Worth[Any], asked: str) -> Checked:
-        """Grade by the domain's checker. Where it has none, a learner's question is answered by the label."""
-        if question.domain in CHECKERS or not question.subject or self.references is None:
-            return checked(question, asked)
-        return graded(question, asked, await self.references.grade(question))
 
     async def during(self, work: Awaitable[R]) -> R:
         """Await some work, and close whatever comes of it."""
@@ -356,18 +339,9 @@ class World:
         finally:
             await self.close()
 
-    def _select(self, memory: Memory, question: Recall, query: tuple[float, ...]) -> list[Hit]:
-        """Select items by the plain rule, or in a large memory through its mirror, which gives the same sooner."""
-        if len(memory.items) <= PLAIN_ITEMS:
-            return select(memory, question, query)
-        if self.mirrors is None:
-            from state.mirror import Mirrors
-
-            self.mirrors = Mirrors()
-        return self.mirrors.select(memory, question, query)
-
     async def close(self) -> None:
         """Release what the backbones, the embedder and tools hold."""
+        # One backbone may answer several roles, and is closed once.
         for backbone in set(self.backbones.values()):
             await backbone.close()
         await self.embedder.close()
@@ -378,6 +352,8 @@ class World:
 
 def answered(said: Feedback, asked: str) -> ReviewAnswered:
     """What a person said to a question, as its answer."""
+    # What people write goes on the record like what models write: normalised, and never longer than
+    # that bears.
     result: Heard = "passed" if said.passed else "answered"
     reference = None if said.reference is None else normalise.text(str(said.reference))[0]
     by = normalise.text(said.by, ID_CHARS)[0]

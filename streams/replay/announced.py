@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from schemas.asking import Diverged
 from schemas.events.base import Event
@@ -52,11 +51,17 @@ class Announced:
         named = (admitted.scope, problem.series)
         self.places[named].add(problem.position)
         series = self.series.get(named)
-        if series is not None:
-            said = {"profile": problem.profile, "walk": problem.walk}
-            _compare(
-                named, series, said if problem.policy is None else said | {"policy": problem.policy}
-            )
+        if series is None:
+            return
+        said: dict[str, object] = {"profile": problem.profile, "walk": problem.walk}
+        if problem.policy is not None:  # else the worker chose it, and the series cannot know
+            said["policy"] = problem.policy
+        for name, wanted in said.items():
+            recorded = getattr(series, name)
+            if recorded != wanted:
+                where = f"n/{admitted.scope}/{problem.series}"
+                now = f"{wanted} of its members"
+                raise Diverged(where, "series", f"series.opened.{name}", str(recorded), now)
 
     def taken(self, episode: str, taken: TraceTaken) -> Iterator[Diverged]:
         """Where a case is not of the problem, the policy and the scope that it says."""
@@ -87,13 +92,3 @@ class Announced:
             if series.size < least or (settled and places and series.size != least):
                 said, found = str(series.size), f"{least} places"
                 yield Diverged(f"n/{scope}/{name}", "series", "series.opened.size", said, found)
-
-
-def _compare(named: Named, series: SeriesOpened, members: dict[str, Any]) -> None:
-    for name, said in members.items():
-        if getattr(series, name) != said:
-            where = f"n/{named[0]}/{named[1]}"
-            recorded = str(getattr(series, name))
-            raise Diverged(
-                where, "series", f"series.opened.{name}", recorded, f"{said} of its members"
-            )

@@ -97,6 +97,8 @@ class Reusing:
         if isinstance(known, AnswerEvent) and self._holds(question, asked, known, address):
             return reused(known)
         if self.change.sample:
+            # The seed of the run changes and not the draw: two prompts that are equal within the
+            # episode stay apart, as they were.
             seed = seed_of(run.seed, "sample", self.change.sample)
             run = replace(run, seed=seed, seeded=True)
         return await self.world.answer(run, question, asked, address, reserved)
@@ -107,7 +109,14 @@ class Reusing:
             return False
         match known:
             case Completed():
-                return not self._drawn_anew(address) and self._asks_the_same(question)
+                assert isinstance(question, Complete)
+                later = address_order(address) >= address_order(self.change.at)
+                if self.change.sample and later:
+                    return False  # another draw was asked for, from the fork's place on
+                was, now = (
+                    named.get(question.role, named.get("*")) for named in (self.was, self.now)
+                )
+                return was == now
             case Recalled():
                 return not self.change.without and self.change.policy is None
             case Embedded():
@@ -116,15 +125,6 @@ class Reusing:
                 return False
             case _:
                 return True
-
-    def _drawn_anew(self, address: str) -> bool:
-        later = address_order(address) >= address_order(self.change.at)
-        return bool(self.change.sample) and later
-
-    def _asks_the_same(self, question: Ask[Any]) -> bool:
-        assert isinstance(question, Complete)
-        was, now = (named.get(question.role, named.get("*")) for named in (self.was, self.now))
-        return was == now
 
 
 def reused(known: AnswerEvent) -> AnswerEvent:

@@ -53,6 +53,8 @@ def unclaimed(log: SqliteLog, sort: Sort) -> Iterator[Diverged]:
         topic, partition, epoch, first, last = span
         known = claims[topic, partition]
         begun = known.get(epoch, END)
+        # A claim is in force until the next one of its partition: a worker that was overtaken may
+        # still have written, and nothing of that may count.
         over = min((at for at in known.values() if at > begun), default=END)
         if begun < first and last < over:
             continue

@@ -42,6 +42,8 @@ def misfiled(log: SqliteLog) -> list[Diverged]:
 
 def lacking(log: SqliteLog, wanted: Mapping[str, str], left: Leftovers) -> Iterator[Diverged]:
     """Texts that records refer to by their digest and that are not there; ``wanted`` says by whom first."""
+    # Texts are kept once for a whole log, so that one which is gone takes the meaning from many
+    # records.
     kept = rows.kept_texts(log)
     for digest, where in wanted.items():
         if digest not in kept:

@@ -35,32 +35,27 @@ class Cut:
 def cut_out(log: SqliteLog, episode: str, *, learned: bool = False) -> Cut:
     """Return the records that belong to an episode; on request also those that its memory was made of."""
     found = Cut()
-    for name in _together(log, episode):
+    # The runs of judges that graded it; for each its set with all members, and what it was taken from.
+    names = [episode]
+    for record in log.records("learning", episode=episode, kinds=("graded",)):
+        event = record.event
+        if isinstance(event, Graded) and (event.detail or "").startswith(SAID_IN):
+            names.append((event.detail or "").removeprefix(SAID_IN))
+    for name in names:  # it grows while it is read
+        opened = log.find(name, "opened")
+        if isinstance(opened, EpisodeOpened):
+            beside = (opened.within, opened.parent, *(opened.members or ()))
+            names += [each for each in beside if each is not None and each not in names]
+    for name in names:
         found.records |= {record.offset for record in log.records(episode=name)}
         found.messages |= _messages(log, name)
     if learned:
         _add_learned(log, found)
-    _add_texts(log, found)
+    # Last, for every record that came in before may refer to a text.
+    texts = {text for record in _of(log, found) if (text := referred(record.event)) is not None}
+    for text in texts:
+        found.records |= {record.offset for record in log.records(episode=text_key(text))}
     return found
-
-
-def _together(log: SqliteLog, episode: str) -> list[str]:
-    """The episode, its set with all members, what any of them was taken from, and runs of judges that graded it."""
-    found = [episode, *_judges(log, episode)]
-    for name in found:  # it grows while it is read
-        opened = log.find(name, "opened")
-        if isinstance(opened, EpisodeOpened):
-            beside = (opened.within, opened.parent, *(opened.members or ()))
-            found += [each for each in beside if each is not None and each not in found]
-    return found
-
-
-def _judges(log: SqliteLog, episode: str) -> Iterator[str]:
-    """The side runs whose verdicts are grades of an episode."""
-    for record in log.records("learning", episode=episode, kinds=("graded",)):
-        event = record.event
-        if isinstance(event, Graded) and (event.detail or "").startswith(SAID_IN):
-            yield (event.detail or "").removeprefix(SAID_IN)
 
 
 def _messages(log: SqliteLog, episode: str) -> set[int]:
@@ -70,6 +65,8 @@ def _messages(log: SqliteLog, episode: str) -> set[int]:
         return found
     problem = admitted.problem
     put = problems.put_at(log, admitted.offset)
+    # On Kafka an offset of the broker may be that of another message here, so what lies there is
+    # read.
     sent = None if put is None else problem_of(put)
     if sent is not None and (sent.domain, sent.id) == (problem.domain, problem.id):
         found.add(admitted.offset)
@@ -82,12 +79,6 @@ def _messages(log: SqliteLog, episode: str) -> set[int]:
         if said.episode == episode or named == (problem.domain, problem.id):
             found.add(offset)
     return found
-
-
-def _add_texts(log: SqliteLog, found: Cut) -> None:
-    texts = {text for record in _of(log, found) if (text := referred(record.event)) is not None}
-    for text in texts:
-        found.records |= {record.offset for record in log.records(episode=text_key(text))}
 
 
 def _add_learned(log: SqliteLog, found: Cut) -> None:

@@ -77,6 +77,8 @@ def _more(count: int, what: str) -> str:
 
 def first_difference(left: Record, right: Record) -> Difference | None:
     """The first address at which two records differ in question, answer or fact."""
+    # Only what policies yielded is compared: openings and closings differ in names and times alone,
+    # or because of what differs here.
     a, b = numbered(dict(left)), numbered(dict(right))
     for address in sorted({*a, *b}, key=address_order):
         one, other = a.get(address), b.get(address)

@@ -45,6 +45,7 @@ def meaning(body: Any) -> Any:
 
 def meant(log: SqliteLog) -> Iterator[tuple[str, str, Any]]:
     """Episode, address and meaning of every record that counts, in canonical order."""
+    # By episode and not by the order of the log: that hangs on who was quicker, and means nothing.
     for episode, group in groupby(by_episode(log), key=attrgetter("episode")):
         counted = [each for each in group if each.kind in MEANT]
         for each in sorted(counted, key=lambda each: address_order(each.address)):

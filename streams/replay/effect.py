@@ -109,6 +109,7 @@ def mean(values: Iterable[int]) -> float | None:
 
 async def without(log: SqliteLog, case: Case, item: str, world: World) -> Pair:
     """The probe of one episode: from its first question on, with the item out of its memory version."""
+    # From the very first question on: an item that was recalled may have worked in any of them.
     first = min(filter(is_numbered, log.journal(case.episode)), key=address_order)
     change = Change(at=first, without=(item,), purpose="effect")
     work, record = forked_work(log, find, case.episode, change, world.description, world.grant)

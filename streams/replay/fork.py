@@ -68,40 +68,19 @@ def forked_work(
     """The fork's work and the parent's record. Raises ``CannotFork``."""
     journal = log.journal(parent)
     admitted, was = _parent(parent, journal, change)
-    policy = _policy(find, change, was)
+    policy: Policy[Any]
+    try:
+        if change.policy is not None:
+            policy = find(change.policy)
+        else:
+            policy = find_recorded(find, was.policy, was.policy_version)
+    except NoPolicy as error:
+        raise CannotFork(str(error)) from error
+    # Settings of one policy mean nothing to another: only the parent's own go on with it.
     kept = admitted.problem.settings if policy.name == was.policy else {}
     problem = admitted.problem.model_copy(update={"settings": {**kept, **change.settings}})
     settings = settings_of(policy, problem)
     policy = policy.under(settings)
-    opened = structs.replace(
-        _opened(was, parent, change, policy, grant),
-        settings=text_digest(settings_text(settings)),
-        backbones=backbones,
-    )
-    memories = memories_of(log, find, admitted.scope)
-    memory = pinned(memories, opened.memory_version, opened.memory_revision)
-    changed = log.keyed(parent, change.said(backbones))
-    episode = probe_id(parent, change.at, change.purpose, changed)
-    prefix = before(journal, change.at) | numbered(log.journal(episode))
-    admitted = structs.replace(admitted, problem=problem)
-    memory = lacking(memory, change.without)
-    return Work(episode, admitted, opened, policy, settings, memory, prefix), journal
-
-
-def _policy(find: Find, change: Change, was: EpisodeOpened) -> Policy[Any]:
-    """Which policy goes on. Raises ``CannotFork`` where it is not here."""
-    try:
-        if change.policy is not None:
-            return find(change.policy)
-        return find_recorded(find, was.policy, was.policy_version)
-    except NoPolicy as error:
-        raise CannotFork(str(error)) from error
-
-
-def _opened(
-    was: EpisodeOpened, parent: str, change: Change, policy: Policy[Any], grant: Grant
-) -> EpisodeOpened:
-    """The parent's opening with what is changed. Another policy knows nothing of what this one learned."""
     limits = change.limits.over(was.limits)
     said: dict[str, Any] = {
         "parent": parent,
@@ -113,10 +92,21 @@ def _opened(
         "prices": grant.prices_of(limits),
         "price_list": grant.price_list,
         "without": change.without or None,
+        "settings": text_digest(settings_text(settings)),
+        "backbones": backbones,
     }
-    if policy.name != was.policy:
+    if policy.name != was.policy:  # it knows nothing of what the parent's policy learned
         said |= {"memory_version": 0, "memory_revision": None}
-    return structs.replace(was, **said)
+    opened = structs.replace(was, **said)
+    memories = memories_of(log, find, admitted.scope)
+    memory = pinned(memories, opened.memory_version, opened.memory_revision)
+    # Named by all that is changed: the same fork again is the same episode, and is paid for once.
+    changed = log.keyed(parent, change.said(backbones))
+    episode = probe_id(parent, change.at, change.purpose, changed)
+    prefix = before(journal, change.at) | numbered(log.journal(episode))
+    admitted = structs.replace(admitted, problem=problem)
+    memory = lacking(memory, change.without)
+    return Work(episode, admitted, opened, policy, settings, memory, prefix), journal
 
 
 def _parent(
@@ -164,9 +154,11 @@ async def run_fork(
     A prefix that the changed policy or settings do not repeat cannot be kept. ``told`` hears where it
     waits for another process that makes the same fork.
     """
+    # What was kept is no cost of the fork, and no part of its own record.
     prefix = before(parent, change.at)
     kept = sum(isinstance(event, Completed) for event in prefix.values())
     async with alone_on(log, work.episode, world, told):
+        # Looked up only once nobody else works on it: another process may have ended it meanwhile.
         known = log.find(work.episode, "closed")
         if isinstance(known, EpisodeClosed):
             return Forked(work.episode, known, kept, paid(log.journal(work.episode)))
@@ -179,6 +171,8 @@ async def run_fork(
             record_opening(writer, work)
             run = replace(work.run(writer, None), world=answering)
             conclusion, seconds = await conclude(work, run)
+            # Its parent's records are not written a second time: an episode's record is what it did
+            # itself.
             own = {
                 address: event for address, event in work.journal.items() if address not in prefix
             }

@@ -65,11 +65,17 @@ class Grades:
         if not isinstance(reflected, Reflected):
             return
         given = {at: event for at, event in journal.items() if isinstance(event, Graded)}
-        spoken = self._of(episode, reflected)
+        # A word about a problem judges all its episodes, one about an episode that episode alone; and
+        # either judges only the answer that it was said of.
+        of_problem = self._feedback.get((reflected.domain, reflected.problem_id), [])
+        of_episode = [each for each in self._feedback.get(("", episode), []) if each.episode]
+        heard = [each for each in of_problem if each.episode is None] + of_episode
+        spoken = [each for each in heard if each.judges(reflected.answer)]
         for address, event in given.items():
             told = self._told(reflected, spoken, episode, address, given)
             if told is None:
-                yield Diverged(episode, address, "graded", _words(event), "nobody said that")
+                words = f"{event.outcome} by {event.grader}"
+                yield Diverged(episode, address, "graded", words, "nobody said that")
             elif told.scope != event.scope or not same(event, told):
                 yield Diverged(episode, address, *difference(event, told))
         made = {
@@ -90,12 +96,6 @@ class Grades:
                     episode, address, "review.answered", event.result, "nobody said that"
                 )
 
-    def _of(self, episode: str, reflected: Reflected) -> list[Feedback]:
-        of_problem = self._feedback.get((reflected.domain, reflected.problem_id), [])
-        of_episode = [each for each in self._feedback.get(("", episode), []) if each.episode]
-        spoken = [each for each in of_problem if each.episode is None] + of_episode
-        return [each for each in spoken if each.judges(reflected.answer)]
-
     def _told(
         self,
         reflected: Reflected,
@@ -106,6 +106,8 @@ class Grades:
     ) -> Graded | None:
         """The grade that should stand there; nothing where none should."""
         event = given[address]
+        # An address says what a grade rests on, so each way to make one gives the address that it
+        # would have.
         if event.by != "regrade":
             return self._derived(reflected, spoken, address, event)
         after = predecessor(given, address)
@@ -126,6 +128,8 @@ class Grades:
             by = _grade(reflected, given)
         elif by is None and reflected.domain in CHECKERS:
             by = CHECKERS[reflected.domain](reflected.problem, reflected.answer)
+        # Where nobody here can say it again it stands as it is, and is told as left out: never as
+        # verified.
         told = structs.replace(event, scope=reflected.scope)
         if by is None or by.grader != event.grader:
             self.left.add("grades", f"only {event.grader} can tell whether they are right")
@@ -136,6 +140,7 @@ class Grades:
 
     def _own_grade(self, reflected: Reflected, reference: Any, event: Graded) -> Grade | None:
         """What the grader that was given says again; nothing of a grade that another gave."""
+        # Another grader's word is no evidence against this one's, nor for it.
         if self.own is None or event.grader != self.own.reference:
             return None
         held = held_against(reflected, reference)
@@ -216,7 +221,3 @@ def _grade(reflected: Reflected, feedback: Feedback) -> Grade:
     assert held.references is not None
     asked = (reflected.answer, held.references, held.dataset, reflected.problem)
     return by_rules(*asked, held.typed)
-
-
-def _words(event: Graded) -> str:
-    return f"{event.outcome} by {event.grader}"

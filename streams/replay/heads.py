@@ -39,6 +39,8 @@ def netstring(part: Part) -> bytes:
     """A field with its type and length, so that no two lists of fields give the same bytes."""
     match part:
         case str():
+            # Each kind has a letter of its own: a column of SQLite may hold 1 or "1", and they are
+            # not the same record.
             said = b"s" + part.encode("utf-8", "surrogatepass")
         case bytes():
             said = b"b" + part
@@ -58,6 +60,7 @@ def digest_of(parts: Iterable[Part]) -> bytes:
 
 def begun(chain: str) -> bytes:
     """The digest of a chain without records."""
+    # The name goes in, so that no chain's head can be shown for another chain's.
     return sha256(f"metalogue chain 1 {chain}".encode("utf-8", "surrogatepass")).digest()
 
 
@@ -142,6 +145,32 @@ class Heads:
         if known.setdefault(head.count, head.digest) != head.digest:
             raise BadHeads(f"two heads of {head.chain} at {head.count} that differ")
 
+    def add_link(self, link: Link) -> None:
+        """One link more, the next of its chain, or the same again. Raises ``BadHeads`` for any other."""
+        known = self.links.setdefault(link.chain, [])
+        # A file may hold several looks at a growing log, and each begins with the first record.
+        if link.count <= len(known):
+            if known[link.count - 1] != link:
+                raise BadHeads(f"two links of {link.chain} at {link.count} that differ")
+        elif link.count == len(known) + 1:
+            known.append(link)
+        else:
+            raise BadHeads(f"count: {link.count} of {link.chain} after {len(known)}")
+
+    def need_ends(self) -> None:
+        """Raises ``BadHeads`` where links do not lead to the heads: then somebody changed them."""
+        for chain, links in self.links.items():
+            known, at = self.heads.get(chain, {}), begun(chain)
+            for link in links:
+                at = joined(at, bytes.fromhex(link.record))
+                if known.get(link.count, at.hex()) != at.hex():
+                    raise BadHeads(
+                        f"{chain}: its records' digests make another head at {link.count}"
+                    )
+            # Behind the last head a link would be trusted for nothing but its own word.
+            if len(links) not in known:
+                raise BadHeads(f"{chain}: no head for the digests of its {len(links)} records")
+
 
 # -- reading ---------------------------------------------------------------------------------------
 
@@ -155,8 +184,9 @@ def heads_in(text: str) -> Heads:
         try:
             said = _said(line)
             if isinstance(said, Link):
-                _linked(found, said)
+                found.add_link(said)
             elif said.chain == ALL:
+                # One digest that was read out or printed vouches for all lines above it.
                 if together(look) != said:
                     raise BadHeads(f"{ALL}: the heads above it do not make this digest")
                 look = []
@@ -167,32 +197,8 @@ def heads_in(text: str) -> Heads:
             raise BadHeads(f"{number}: {error}") from error
     if not found.heads:
         raise BadHeads("1: no head in it")
-    _need_heads(found)
+    found.need_ends()
     return found
-
-
-def _linked(found: Heads, link: Link) -> None:
-    """Links come in their order. The same may be said again."""
-    known = found.links.setdefault(link.chain, [])
-    if link.count <= len(known):
-        if known[link.count - 1] != link:
-            raise BadHeads(f"two links of {link.chain} at {link.count} that differ")
-    elif link.count == len(known) + 1:
-        known.append(link)
-    else:
-        raise BadHeads(f"count: {link.count} of {link.chain} after {len(known)}")
-
-
-def _need_heads(found: Heads) -> None:
-    """Raises ``BadHeads`` where links do not lead to the heads: then somebody changed them."""
-    for chain, links in found.links.items():
-        known, at = found.heads.get(chain, {}), begun(chain)
-        for link in links:
-            at = joined(at, bytes.fromhex(link.record))
-            if known.get(link.count, at.hex()) != at.hex():
-                raise BadHeads(f"{chain}: its records' digests make another head at {link.count}")
-        if len(links) not in known:
-            raise BadHeads(f"{chain}: no head for the digests of its {len(links)} records")
 
 
 def _said(line: str) -> Head | Link:
@@ -294,6 +300,7 @@ class Look:
         self.at = joined(self.at or begun(link.chain), bytes.fromhex(link.record))
         self.count += 1
         head = self.heads.get(self.count)
+        # Only the first head that does not hold says where the change is: every later one hangs on it.
         if head is None or self.broken is not None:
             return
         if head == self.at.hex():
@@ -326,6 +333,7 @@ def _in_links(now: list[Link], published: list[Link]) -> Iterator[Broken]:
     for link in now[: kept[-1].count if kept else 0]:
         if link.name not in there:
             yield Broken(link.chain, link.name, "added", "no such record", link.record)
+    # The first alone: once one record is out of its order, all behind it are as well.
     order = [link.name for link in published if link.name in here]
     for link, name in zip(kept, order, strict=False):
         if link.name != name:

@@ -57,6 +57,7 @@ def against(links: Iterable[Link], published: Heads, done: Verified) -> None:
     def counted() -> Iterable[Link]:
         nonlocal since, covered
         for link in links:
+            # Counted on the way, for reading a log twice would take twice as long.
             is_new = link.count > last.get(link.chain, 0)
             since, covered = since + is_new, covered + (not is_new)
             yield link
@@ -64,6 +65,7 @@ def against(links: Iterable[Link], published: Heads, done: Verified) -> None:
     found = [Unlike(each) for each in compared(counted(), published)]
     done.diverged[:0] = found
     done.covered, done.since = covered, since
+    # Only heads of all of it, which all hold, decide what nobody could compare within the log.
     whole = not since and not found
     left = (each for each in done.left_out if each.what not in (DECIDED if whole else GIVEN))
     done.left_out = [*left, *([LeftOut("records", SINCE, since)] if since else [])]

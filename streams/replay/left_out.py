@@ -31,6 +31,8 @@ class Leftovers:
         """So many more; none of them is nothing to tell, an unknown number is told without one."""
         if count == 0:
             return
+        # Gathered by what and why: a log with a million records must not tell a million times what
+        # nobody can compare.
         known = self.found.setdefault((what, why), None if count is None else 0)
         if known is not None and count is not None:
             self.found[what, why] = known + count

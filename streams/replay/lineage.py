@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from handlers.policies.base import Policy, learn_nothing
-from schemas.events.base import Event
 from schemas.events.episode import LimitReached
 from schemas.events.learning import (
     KnowledgeConsolidated,
@@ -103,14 +102,12 @@ class Tracing:
         self.origins: dict[str, str] = {}
         """Scope and version that each warm scope began with."""
         for record in log.records("learning"):
-            self._take(record.episode, record.event)
-            self.learner.feed(record.episode, record.address, record.event)
-
-    def _take(self, episode: str, event: Event) -> None:
-        if isinstance(event, Reflected) and event.items:
-            self.reflected[episode] = event
-        elif isinstance(event, MemoryVersioned) and event.origin is not None:
-            self.origins[event.scope] = event.origin
+            event = record.event
+            if isinstance(event, Reflected) and event.items:
+                self.reflected[record.episode] = event
+            elif isinstance(event, MemoryVersioned) and event.origin is not None:
+                self.origins[event.scope] = event.origin
+            self.learner.feed(record.episode, record.address, event)
 
     def of(self, scope: str, domain: str, problem_id: str, episodes: list[str]) -> Lineage | None:
         """Return what forgetting would do to a scope; none if it forgot the problem before.
@@ -125,12 +122,14 @@ class Tracing:
         known = self.learner.known(scope)
         before = set(known.memory.forgetting.owed)
         self.learner.feed(where, address, event)  # in memory alone
+        # What other forgets owe already is not this one's doing.
         owed = [n for n in known.memory.forgetting.owed if n not in before]
         return self._traced(known, owed, tuple(episodes))
 
     def _traced(self, scope: Scope, owed: list[int], episodes: tuple[str, ...]) -> Lineage:
         memory, gone, calls = scope.memory, dict[int, set[str]](), 0
         it, lessons, stale = memory.forgetting, set[str](), set[str]()
+        # In their order: what one version withdraws is withdrawn from those that were made of it.
         for number in [n for n in owed if n in memory.versions]:
             it.withdrawn, it.stale = memory.touched(number)
             lessons, stale = it.withdrawn, it.stale
@@ -140,20 +139,32 @@ class Tracing:
             }
             calls += sum(1 for _ in self._written_again(scope, number))
         held = [i.role for i in memory.latest.items if i.kind == "rule" and i.role in stale]
+        known = memory.versions
+        closed_again = tuple(
+            f"{number}.{known[number].revision + 1 if number in known else 1}" for number in owed
+        )
+        influenced = (
+            episode
+            for episode, event in self.reflected.items()
+            if event.scope == scope.id
+            and not it.covers(episode)
+            and gone.get(event.memory_version, set()).intersection(event.items)
+        )
+        origins = ((other, origin.rpartition("@")) for other, origin in self.origins.items())
         return Lineage(
             scope.id,
             episodes,
-            tuple(f"{number}.{self._revision(scope, number)}" for number in owed),
+            closed_again,
             tuple(sorted(lessons)),
             {role: held.count(role) for role in sorted(set(held))},
             calls,
-            tuple(self._influenced(scope, gone)),
-            tuple(self._warmed(scope, owed)),
+            tuple(influenced),
+            tuple(
+                other
+                for other, (name, _, number) in origins
+                if name == scope.id and int(number.partition(".")[0]) in owed
+            ),
         )
-
-    def _revision(self, scope: Scope, number: int) -> int:
-        known = scope.memory.versions.get(number)
-        return 1 if known is None else known.revision + 1
 
     def _written_again(self, scope: Scope, number: int) -> Iterator[str]:
         """Roles whose rules a version's learning episode writes again."""
@@ -166,18 +177,6 @@ class Tracing:
                 continue
             if fact.source is not None and fact.role in scope.memory.forgetting.stale:
                 yield fact.role
-
-    def _influenced(self, scope: Scope, gone: Mapping[int, set[str]]) -> Iterator[str]:
-        for episode, event in self.reflected.items():
-            mine = event.scope == scope.id and not scope.memory.forgetting.covers(episode)
-            if mine and gone.get(event.memory_version, set()).intersection(event.items):
-                yield episode
-
-    def _warmed(self, scope: Scope, owed: list[int]) -> Iterator[str]:
-        for other, origin in self.origins.items():
-            name, _, number = origin.rpartition("@")
-            if name == scope.id and int(number.partition(".")[0]) in owed:
-                yield other
 
 
 def remains(log: SqliteLog, domain: str, problem_id: str) -> dict[str, int]:

@@ -40,6 +40,7 @@ def recorded_work(
     except ValidationError as error:
         raise BadSetting(f"settings of {policy.reference}: {error.errors()[0]['msg']}") from error
     policy = policy.under(settings)
+    # Derived with other prompts it would diverge at its first question, and say less of why.
     if policy.version != opened.policy_version:
         recorded = f"{opened.policy}@{opened.policy_version}"
         raise PolicyChanged(f"opened with {recorded}; installed is {policy.reference}")

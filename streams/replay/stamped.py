@@ -26,6 +26,7 @@ def restamped(log: SqliteLog, left: Leftovers, only: str | None = None) -> Itera
         if closed.stamps is None:
             left.add("closings", "not stamped: nothing says their models, usage and times again")
             continue
+        # Only those before it: what comes after a closing, such as a grade, it cannot know.
         before = rows.stated_before(log, episode, offset)
         if before and before[0].offset <= timed:
             left.add("closings", "an earlier build read their records here, without their times")

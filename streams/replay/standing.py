@@ -32,19 +32,19 @@ def misplaced(log: SqliteLog, sort: Sort, left: Leftovers) -> Iterator[Diverged]
         topic, kind, name, head, count = shape
         if kind not in KINDS:
             left.add(f"records of kind {kind}", "this build does not know it", count)
+        # The topics of a few kinds hang on the sort of the log, since one file has no broker to
+        # keep them apart.
         elif (topic, name, head) not in _SHAPES[kind] or ONE_TOPIC[sort].get(kind, topic) != topic:
             for episode, address in order.of_shape(log, shape):
-                yield _elsewhere(episode, address, f"{kind} on {topic}", _where(kind))
+                yield Diverged(episode, address, "place", f"{kind} on {topic}", _where(kind))
+    # Shapes are counted by SQL, which knows no events; of the few kinds whose event says where its record
+    # stands each record is read. What has the wrong shape was told above.
     for kind in _EXACT:
         for topic, episode, address, body in order.of_kind(log, kind):
             event = decode(kind, body)
             place = (topic, episode[:2], _headed(address))
             if place in _SHAPES[kind] and not stands(episode, address, event, topic):
-                yield _elsewhere(episode, address, f"{kind} on {topic}", _where(kind))
-
-
-def _elsewhere(episode: str, address: str, found: str, where: str) -> Diverged:
-    return Diverged(episode, address, "place", found, where)
+                yield Diverged(episode, address, "place", f"{kind} on {topic}", _where(kind))
 
 
 def _where(kind: str) -> str:
@@ -56,17 +56,16 @@ def _episodes(place: Place) -> str:
     return place.episode if isinstance(place.episode, str) else "b/SCOPE/BATCH"
 
 
-def _shapes(places: tuple[Place, ...]) -> frozenset[tuple[str, str, str]]:
-    """Topic, first letters of the episode's name and the address as ``HEAD`` says it."""
-    return frozenset((p.topic, _episodes(p)[:2], _headed(p.address)) for p in places)
-
-
 def _headed(address: str) -> str:
     head, dot, _ = address.partition(".")
     return f"{head}.*" if dot else head
 
 
-_SHAPES = {kind: _shapes(PLACES[model]) for kind, model in KINDS.items()}
+_SHAPES = {
+    kind: frozenset((p.topic, _episodes(p)[:2], _headed(p.address)) for p in PLACES[model])
+    for kind, model in KINDS.items()
+}
+"""Topic, first letters of the episode's name and the address as ``HEAD`` says it."""
 _EXACT = tuple(
     kind
     for kind, model in KINDS.items()

@@ -29,6 +29,7 @@ def unread(log: SqliteLog) -> Iterator[Unread]:
     """The replies of a log that were not read at once, in the order of the log."""
     for episode, at, asked, finish, text, again, reason, parse in replies(log):
         _, role, template, *_ = f"{asked}  ".split(" ")
+        # Some servers say that a reply ended although it was cut within its thoughts.
         cut = finish == "length" or spoken(text).cut
         if again:
             yield Unread(episode, at, role, template, "asked again", reason or "", finish, text)

@@ -1,5 +1,12 @@
 """Verification: every policy is run again over its recorded answers, with no world to ask.
 
+Theory of operation. A ``Verifier`` goes over the log once. First what every log must satisfy, whichever policies are
+installed (``claimed``, ``standing``, ``completeness``); then what was learned, in the order of the log, since
+episodes are derived with the memory versions that these records make; then every episode. ``Messages``, ``Grades``
+and ``Announced`` gather on the way what is said twice, and are asked at the end what does not agree. A difference
+never ends the pass: whoever looks for what was changed wants all of it. Nothing here may ask a model or write to
+the log, or a verification would prove no more than that something can be made to fit.
+
 Facts, closings, answers, reflections, grades, batches and memory versions must all come out as they were
 recorded. An episode whose policy@version is not installed is not verifiable, never passed.
 
@@ -12,9 +19,9 @@ that is left out, and told.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import orjson
@@ -27,8 +34,7 @@ from schemas.events.codec import BadEvent
 from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.events.learning import BatchClosed, MemoryVersioned, Reflected
 from schemas.events.traces import TraceTaken
-from schemas.identity import ASKED, is_numbered, is_taken, learning_id
-from schemas.record import Record
+from schemas.identity import ASKED, address_order, is_numbered, is_taken, learning_id
 from schemas.settings import BadSetting
 from state.folds.windows import Due
 from streams.answering.grading.own import OwnGrader
@@ -42,7 +48,6 @@ from streams.engine.episode import PolicyChanged, Work, conclude, opening, resol
 from streams.engine.learner import Learner
 from streams.engine.learning import learn
 from streams.engine.policies import NoPolicy, find_recorded
-from streams.engine.scopes import Scope
 from streams.producing.traces.reflecting import reflection_of
 from streams.replay.announced import Announced
 from streams.replay.claimed import Sort, cut_off, freed, misnumbered, sort_of, unclaimed
@@ -82,6 +87,7 @@ def expect(episode: str, address: str, recorded: Event | None, derived: Event) -
     """Raises ``Diverged`` unless the record holds what was derived."""
     if recorded is None:
         raise Diverged(episode, address, derived.kind, "nothing", "a record")
+    # Earlier builds wrote some fields otherwise; what only they lack is no difference.
     derived = as_placed(recorded, as_recorded(recorded, derived))
     if recorded != derived and not same(recorded, derived):
         raise Diverged(episode, address, *difference(recorded, derived))
@@ -109,83 +115,92 @@ class Verifier:
 
     def run(self, only: str | None = None) -> Verified:
         """Verify the whole log, or what was learned and one episode."""
-        with self.log.reading():
+        log, sort = self.log, self.sort
+        with log.reading():
             if only is None:
-                self._note(misfiled(self.log))
-                self._guard("-", self._standing)
-                self._guard("-", self._sealed)
+                self._note(misfiled(log))
+                # Whether records stand where they may, and under whose claim.
+                with self._guarded("-"):
+                    self._note(misplaced(log, sort, self.left))
+                    self._note(headless(log, whole=sort != "part"))
+                    self._note(disordered(log))
+                    if sort == "part":
+                        why = "this is a part without its claims"
+                        self.left.add("the rest of the log", why, None)
+                    else:
+                        for check in (misnumbered, unclaimed, freed, cut_off):
+                            self._note(check(log, sort))
+                    if sort == "file":
+                        self._note(gaps(log))
+                # What was erased is counted; whatever else cannot be read was changed, or its key is lost.
+                with self._guarded("-"):
+                    sealed = sealed_on(log)
+                    self.done.erased = sealed.erased
+                    self._note(sealed.diverged)
             self._run(only)
-            self._guard("-", lambda: self._note(restamped(self.log, self.left, only)))
+            with self._guarded("-"):
+                self._note(restamped(log, self.left, only))
+        # Said of every log: nobody can tell from a log alone that it is the one which was written
+        # first.
         why = "no head of it was given: metalogue log heads"
         self.left.add("a log that was written anew as a whole", why, None)
         self.done.left_out = self.left.all()
         return self.done
 
     def _run(self, only: str | None) -> None:
+        """Derive what was learned and what was solved, then compare what both say of topics and series."""
         try:  # all can be read, before any is relied on
             deque(self.log.records("learning"), maxlen=0)
         except BadEvent:
             self.done.diverged += unreadable(self.log)
             return
         for record in self.log.records("learning"):
-            self._refers(record.episode, record.address, record.event)
-            self._guard(record.episode, partial(self._learned, record))
-            self._guard(
-                record.episode,
-                partial(self.learner.feed, record.episode, record.address, record.event),
-            )
-            self.announced.heard(record.event)
-        for episode in self._episodes(only):
-            self._guard(episode, partial(self._episode, episode))
-        if only is None:
-            self._guard("-", self._told_elsewhere)
-
-    def _episodes(self, only: str | None) -> Iterator[str]:
-        yield from (each for each in episodes.every(self.log) if only in (None, each))
+            episode, event = record.episode, record.event
+            self._refers(episode, record.address, event)
+            with self._guarded(episode):
+                match event:
+                    case BatchClosed():
+                        self._batch(episode, event)
+                    case MemoryVersioned():
+                        self._version(episode, event)
+                    case Reflected() if is_taken(episode):
+                        self._taken(episode, event)
+                    case _:
+                        pass
+            # Also where it diverged: what comes after it was learned with the record as it stands, and
+            # would otherwise diverge as a whole, which says nothing of where the change is.
+            with self._guarded(episode):
+                self.learner.feed(episode, record.address, event)
+            self.announced.heard(event)
+        for episode in episodes.every(self.log):
+            if only in (None, episode):
+                with self._guarded(episode):
+                    self._episode(episode)
+        if only is not None:
+            return
+        # Only now, and never for one episode: what is wanted or announced is known when all were met.
+        with self._guarded("-"):
+            self.left.add("what may be cut off at the end", "no head of the log is kept", None)
+            self._note(self.messages.forged())
+            self._note(self.messages.unadmitted())
+            self._note(lacking(self.log, self.texts, self.left))
+            self._note(self.announced.misstated(settled=self.messages.settled))
+            many = len(self.announced.series)
+            self.left.add("series' seed, order and build", "their source is not on the log", many)
 
     def _refers(self, episode: str, address: str, event: Event) -> None:
         text = referred(event)
         if text is not None:
             self.texts.setdefault(text, f"{episode} at {address}")
 
-    # -- what no policy states ---------------------------------------------------------------------
-
-    def _standing(self) -> None:
-        """Whether records stand where they may, and under whose claim."""
-        log, sort = self.log, self.sort
-        self._note(misplaced(log, sort, self.left))
-        self._note(headless(log, whole=sort != "part"))
-        self._note(disordered(log))
-        if sort == "part":
-            self.left.add("the rest of the log", "this is a part without its claims", None)
-            return
-        for check in (misnumbered, unclaimed, freed, cut_off):
-            self._note(check(log, sort))
-        if sort == "file":
-            self._note(gaps(log))
-
-    def _sealed(self) -> None:
-        """Count what was erased; whatever else cannot be read was changed, or its key is lost."""
-        sealed = sealed_on(self.log)
-        self.done.erased = sealed.erased
-        self._note(sealed.diverged)
-
-    def _told_elsewhere(self) -> None:
-        """Compare topics, texts and series with all episodes."""
-        self.left.add("what may be cut off at the end", "no head of the log is kept", None)
-        self._note(self.messages.forged())
-        self._note(self.messages.unadmitted())
-        self._note(lacking(self.log, self.texts, self.left))
-        self._note(self.announced.misstated(settled=self.messages.settled))
-        many = len(self.announced.series)
-        self.left.add("series' seed, order and build", "their source is not on the log", many)
-
     def _note(self, found: Iterable[Diverged]) -> None:
         self.done.diverged += found
 
-    def _guard(self, episode: str, check: Callable[[], object]) -> None:
+    @contextmanager
+    def _guarded(self, episode: str) -> Generator[None]:
+        """Note what ends a check, and go on behind it."""
         try:
-            check()
+            yield
         except Diverged as error:
             self.done.diverged.append(error)
         except Exhausted as error:
@@ -207,17 +222,6 @@ class Verifier:
             self.done.unverifiable.append(f"{episode}: {why}")
 
     # -- what was learned --------------------------------------------------------------------------
-
-    def _learned(self, record: Record) -> None:
-        match record.event:
-            case BatchClosed():
-                self._batch(record.episode, record.event)
-            case MemoryVersioned():
-                self._version(record.episode, record.event)
-            case Reflected() if is_taken(record.episode):
-                self._taken(record.episode, record.event)
-            case _:
-                pass
 
     def _taken(self, episode: str, reflected: Reflected) -> None:
         """What a case from elsewhere leaves, and how it was graded, by its own record."""
@@ -256,13 +260,24 @@ class Verifier:
 
     def _version(self, episode: str, version: MemoryVersioned) -> None:
         scope = self.learner.known(version.scope)
-        if version.number == 0:
-            self._warm(episode, scope, version)
+        if (
+            version.number == 0
+        ):  # it begins with rules of another memory, and nothing was learned yet
+            name, _, number = (version.origin or "").rpartition("@")
+            versions = self.learner.memory(name).versions
+            at, _, revision = number.partition(".")
+            source = versions.pinned(int(at), int(revision or 0))
+            warmed = self.log.journal(episode)
+            for address, event in self.learner.warm(scope, source):
+                expect(episode, address, warmed.get(address), event)
+                self.done.facts += address != "version"
+            self.done.episodes += 1
             return
         closed = scope.batches[version.number]
         self._installed(scope.policy, closed)
         ended = self.log.find(episode, "closed")
         journal = numbered(self.log.journal(episode))
+        # A policy that learns nothing has no learning episode, and then there may be no record of one.
         if ended is None and scope.policy.learns != "none":
             raise Diverged(episode, "closed", "episode.closed", "nothing", "a record")
         if ended is None and journal:
@@ -279,20 +294,10 @@ class Verifier:
         if not scope.memory.forgetting.replaces(version):
             expect(episode, "version", version, self.learner.version(scope, closed))
 
-    def _warm(self, episode: str, scope: Scope, version: MemoryVersioned) -> None:
-        name, _, number = (version.origin or "").rpartition("@")
-        versions = self.learner.memory(name).versions
-        at, _, revision = number.partition(".")
-        source = versions.pinned(int(at), int(revision or 0))
-        journal = self.log.journal(episode)
-        for address, event in self.learner.warm(scope, source):
-            expect(episode, address, journal.get(address), event)
-            self.done.facts += address != "version"
-        self.done.episodes += 1
-
     def _count(self, run: Run | None, journal: dict[str, Event], episode: str) -> None:
         if run is None:
             return
+        # A record that the policy never came by was not made by it, however well it would fit.
         if strange := sorted(run.put.keys() - run.posed):
             where = f"{ASKED}{strange[0]}"
             raise Diverged(episode, where, "review.asked", "a question", "nothing asked there")
@@ -305,38 +310,39 @@ class Verifier:
     # -- what was solved ---------------------------------------------------------------------------
 
     def _episode(self, episode: str) -> None:
+        """Compare an episode with what the log says of it elsewhere, then derive it."""
         journal = self.log.journal(episode)
-        self._accounts(episode, journal)
-        opened = journal.get("opened")
+        for address, event in journal.items():
+            self._refers(episode, address, event)
+        admitted, opened = journal.get("admitted"), journal.get("opened")
+        # Each under a guard of its own: they are of different things, and all of them are told.
+        if isinstance(admitted, ProblemAdmitted):
+            with self._guarded(episode):
+                self.messages.admitted(episode, admitted)
+            with self._guarded(episode):
+                self.announced.admitted(episode, journal)
+        if isinstance(opened, EpisodeOpened) and opened.within is None:
+            with self._guarded(episode):
+                self.messages.answered(episode, journal, journal.values())
+        with self._guarded(episode):
+            self._note(self.grades.compared(episode, journal))
+        with self._guarded(episode):
+            self._note(self.grades.heard(episode, journal))
         if not isinstance(opened, EpisodeOpened):
             return  # nobody began it yet
         if opened.members is not None:
-            self._set(episode)
+            self._set(episode, opened)
         elif opened.within is None:
             self._alone(episode, journal, opened)
         elif opened.within in self.not_here:  # else a member's part is derived with its set
             self._not_verifiable(episode, self.not_here[opened.within])
-
-    def _accounts(self, episode: str, journal: dict[str, Event]) -> None:
-        """Compare an episode's records with what the log says of it elsewhere."""
-        for address, event in journal.items():
-            self._refers(episode, address, event)
-        admitted = journal.get("admitted")
-        if isinstance(admitted, ProblemAdmitted):
-            self._guard(episode, partial(self.messages.admitted, episode, admitted))
-            self._guard(episode, partial(self.announced.admitted, episode, journal))
-        opened = journal.get("opened")
-        if isinstance(opened, EpisodeOpened) and opened.within is None:
-            met = journal.values()
-            self._guard(episode, partial(self.messages.answered, episode, journal, met))
-        self._guard(episode, lambda: self._note(self.grades.compared(episode, journal)))
-        self._guard(episode, lambda: self._note(self.grades.heard(episode, journal)))
 
     def _alone(self, episode: str, journal: dict[str, Event], opened: EpisodeOpened) -> None:
         source = self.log.journal(opened.parent) if opened.parent else journal
         admitted = source["admitted"]
         assert isinstance(admitted, ProblemAdmitted)
         if opened.parent and opened.at:
+            # A fork has on record what it did itself; what it kept stands on its parent's.
             journal = before(source, opened.at) | journal
         if self._lacks_memory(admitted.scope, opened):
             return
@@ -365,11 +371,11 @@ class Verifier:
                 )
         self._count(run, work.journal, episode)
 
-    def _set(self, episode: str) -> None:
+    def _set(self, episode: str, opened: EpisodeOpened) -> None:
         """A set episode, with what it left of each member."""
-        opened = self.log.find(episode, "opened")
-        assert isinstance(opened, EpisodeOpened)
-        if self._lacks_memory(self._scope_of(opened), opened):
+        admitted = self.log.find((opened.members or ("",))[0], "admitted")
+        scope = admitted.scope if isinstance(admitted, ProblemAdmitted) else ""
+        if self._lacks_memory(scope, opened):
             return
         found = derive_set(self.log, episode, self.find, self._memories)
         for address, recorded, derived in found.own:
@@ -400,10 +406,6 @@ class Verifier:
 
     def _memories(self, scope: str) -> Mapping[int, Any]:
         return self.learner.memory(scope).versions
-
-    def _scope_of(self, opened: EpisodeOpened) -> str:
-        admitted = self.log.find((opened.members or ("",))[0], "admitted")
-        return admitted.scope if isinstance(admitted, ProblemAdmitted) else ""
 
     def _opening(self, work: Work, opened: EpisodeOpened) -> None:
         problem = work.admitted.problem
@@ -439,7 +441,5 @@ def numbered(journal: dict[str, Event]) -> dict[str, Event]:
 
 def before(journal: dict[str, Event], at: str) -> dict[str, Event]:
     """The numbered records before an address."""
-    from schemas.identity import address_order
-
     end = address_order(at)
     return {a: e for a, e in numbered(journal).items() if address_order(a) < end}

@@ -11,19 +11,16 @@ WINDOW = 200
 
 def word_diff(recorded: str, now: str) -> tuple[str, str]:
     """The first change: ``could`` → ``can`` gives ``that [-could-] change`` and ``that [+can+] change``."""
-    before, after = _around_change(recorded.split(), now.split())
+    one, other = recorded.split(), now.split()
+    pairs = enumerate(zip(one, other, strict=False))
+    # The first change alone is shown, so that nothing far from it has to be compared.
+    changed = next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
+    start, end = max(0, changed - WINDOW), changed + WINDOW
+    before, after = one[start:end], other[start:end]
     for tag, i1, i2, j1, j2 in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if tag != "equal":
             return _marked(before, i1, i2, "-"), _marked(after, j1, j2, "+")
     return recorded[:80], now[:80]
-
-
-def _around_change(before: list[str], after: list[str]) -> tuple[list[str], list[str]]:
-    """Both from a little before the first word in which they differ, at most ``WINDOW`` words of it."""
-    pairs = enumerate(zip(before, after, strict=False))
-    changed = next((at for at, (one, other) in pairs if one != other), min(len(before), len(after)))
-    start = max(0, changed - WINDOW)
-    return before[start : changed + WINDOW], after[start : changed + WINDOW]
 
 
 def _marked(words: list[str], start: int, end: int, sign: str) -> str:

@@ -36,6 +36,8 @@ class Breaker:
 
     def replied(self) -> None:
         """The endpoint said something sensible."""
+        # Whether others are answered decides whether a question is to blame that never is, so
+        # replies are counted here, where failures are.
         self.answered += 1
         self.failures, self.until_s, self._wait_s = 0, None, self.first_s
         self._trying = False
@@ -43,6 +45,8 @@ class Breaker:
     def failed(self, since: int, now_s: float) -> None:
         """A call of round ``since`` got nothing, or the endpoint's word that it fails."""
         self.failures += 1
+        # What began before the breaker opened is late news of the same outage: counted again it
+        # would double the wait once for every call that was under way.
         if since != self.round or self.failures < self.trips:
             return
         self.until_s = now_s + self._wait_s

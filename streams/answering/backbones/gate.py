@@ -25,6 +25,8 @@ class ConnectionLimit:
     def leave(self) -> None:
         """A connection is free: the gates have it in turn."""
         self.inside -= 1
+        # The first gate takes all that is free. Turned round each time, a busy model cannot keep the
+        # other models of its endpoint out for good.
         self._gates.rotate()
         for admit in tuple(self._gates):
             admit()
@@ -66,8 +68,23 @@ class Gate:
 
         Raises ``NotSent`` once the gate is stopped.
         """
-        await self._enter(again)
+        if self.stopped:
+            raise NotSent
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        # Who was refused goes before newcomers, or under load the oldest episodes would never end.
+        (self._waiting.appendleft if again else self._waiting.append)(place)
+        self._admit()
         try:
+            await place
+        except asyncio.CancelledError:
+            # It may have been let in and cancelled in the same round of the loop: then the place is
+            # its own already, and nobody else would ever give it back.
+            if place.done() and not place.cancelled() and place.exception() is None:
+                self._leave()
+            raise
+        try:
+            # Only now, after a wait that may have taken long: by now another worker may have
+            # claimed the log, or this one been told to stop, and a call that goes out is paid for.
             if self.look is not None:
                 self.look()
             if self.stopped:
@@ -109,21 +126,9 @@ class Gate:
                 place.set_exception(NotSent())
 
     def _reopen(self) -> None:
+        # Called by the loop's clock alone, and not by whoever paused: a longer pause may have come since.
         self._pause = None
         self._admit()
-
-    async def _enter(self, again: bool) -> None:
-        if self.stopped:
-            raise NotSent
-        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        (self._waiting.appendleft if again else self._waiting.append)(place)
-        self._admit()
-        try:
-            await place
-        except asyncio.CancelledError:
-            if place.done() and not place.cancelled() and place.exception() is None:
-                self._leave()
-            raise
 
     def _leave(self) -> None:
         self.inside -= 1

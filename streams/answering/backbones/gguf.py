@@ -49,74 +49,70 @@ def file_of(path: str | Path | None, kind: str) -> Path:
 def header_of(path: Path) -> Header | None:
     """What the file says of itself; nothing where it is no GGUF."""
     with path.open("rb") as file:
+        if file.read(4) != MAGIC:
+            return None
+        source = _Source(file)
         try:
-            return _header(file) if file.read(4) == MAGIC else None
+            _, tensors, values = source.numbers("<IQQ")
+            architecture = ""
+            for _ in range(bounded(values)):
+                name = source.text()
+                (kind,) = source.numbers("<I")
+                if name == ARCHITECTURE and kind == _TEXT:
+                    architecture = source.text()
+                else:
+                    source.skip(kind)
+            types: set[int] = set()
+            for _ in range(bounded(tensors)):
+                source.text()  # its name
+                (dimensions,) = source.numbers("<I")
+                file.seek(8 * bounded(dimensions), 1)
+                types.add(source.numbers("<IQ")[0])
         except (ValueError, struct.error):
             return None
-
-
-def _header(file: BinaryIO) -> Header:
-    _, tensors, values = _read(file, "<IQQ")
-    architecture = ""
-    for _ in range(_bounded(values)):
-        name = _text(file)
-        (kind,) = _read(file, "<I")
-        if name == ARCHITECTURE and kind == _TEXT:
-            architecture = _text(file)
-        else:
-            _skip(file, kind)
-    types = {_tensor(file) for _ in range(_bounded(tensors))}
     return Header(architecture, frozenset(TYPES.get(each, f"type {each}") for each in types))
 
 
-def _tensor(file: BinaryIO) -> int:
-    """How one tensor is kept."""
-    _text(file)
-    (dimensions,) = _read(file, "<I")
-    file.seek(8 * _bounded(dimensions), 1)
-    kind, _ = _read(file, "<IQ")
-    return int(kind)
-
-
-def _skip(file: BinaryIO, kind: int) -> None:
-    if kind == _TEXT:
-        _text(file)
-    elif kind == _ARRAY:
-        inner, count = _read(file, "<IQ")
-        _skip_all(file, inner, _bounded(count))
-    elif kind in _WIDTHS:
-        file.seek(_WIDTHS[kind], 1)
-    else:
-        raise ValueError(f"no kind of value: {kind}")
-
-
-def _skip_all(file: BinaryIO, kind: int, count: int) -> None:
-    if kind in _WIDTHS:
-        file.seek(_WIDTHS[kind] * count, 1)
-        return
-    if kind != _TEXT:
-        raise ValueError(f"no kind of item: {kind}")
-    for _ in range(count):
-        _text(file)
-
-
-def _text(file: BinaryIO) -> str:
-    (length,) = _read(file, "<Q")
-    return _exactly(file, _bounded(length, MOST_TEXT)).decode("utf-8", "replace")
-
-
-def _read(file: BinaryIO, form: str) -> tuple[int, ...]:
-    return struct.unpack(form, _exactly(file, struct.calcsize(form)))
-
-
-def _exactly(file: BinaryIO, count: int) -> bytes:
-    found = file.read(count)
-    if len(found) < count:
-        raise ValueError("the header ends early")
-    return found
-
-
-def _bounded(count: int, most: int = MOST_ITEMS) -> int:
+def bounded(count: int, most: int = MOST_ITEMS) -> int:
+    """The count. Raises ``ValueError`` where no header holds so much."""
     if count > most:
         raise ValueError(f"{count} is more than a header holds")
     return count
+
+
+# The header is read and stepped over by hand, and the library not asked: it loads the whole model before
+# it says that it cannot read it, which takes half a minute.
+
+
+class _Source:
+    """A header as it is read, from its beginning on. Raises ``ValueError`` where it is none."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+
+    def numbers(self, form: str) -> tuple[int, ...]:
+        return struct.unpack(form, self.exactly(struct.calcsize(form)))
+
+    def text(self) -> str:
+        (length,) = self.numbers("<Q")
+        return self.exactly(bounded(length, MOST_TEXT)).decode("utf-8", "replace")
+
+    def exactly(self, count: int) -> bytes:
+        found = self.file.read(count)
+        if len(found) < count:
+            raise ValueError("the header ends early")
+        return found
+
+    def skip(self, kind: int) -> None:
+        count = 1
+        if kind == _ARRAY:
+            kind, count = self.numbers("<IQ")
+            bounded(count)
+        if kind in _WIDTHS:
+            self.file.seek(_WIDTHS[kind] * count, 1)
+            return
+        # An array of arrays is refused as well: nested deep enough, it would be read for minutes.
+        if kind != _TEXT:
+            raise ValueError(f"no kind of value: {kind}")
+        for _ in range(count):
+            self.text()

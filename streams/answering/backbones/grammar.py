@@ -25,6 +25,7 @@ Chosen: TypeAlias = Mapping[str, str]
 
 def ways(reply: Reply) -> Iterator[Chosen]:
     """Every way to make those choices that other fields hang on."""
+    # Only these: every further choice would multiply the ways, and with them the grammar.
     deciding = {field.when[0] for field in reply.fields if field.when is not None}
     fields = [field for field in reply.fields if field.label in deciding]
     for way in product(*(field.choices for field in fields)):

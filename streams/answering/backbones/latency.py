@@ -28,7 +28,10 @@ class Latency:
         self._paces.append(seconds / (tokens + OVERHEAD_TOKENS))
         if len(self._paces) < ROUND:
             return False
+        # The middle one, so that a single reply that stalled makes no slow round.
         pace = sorted(self._paces)[ROUND // 2]
         self._paces.clear()
+        # Forgotten little by little: what was the best pace at night would else narrow the way all
+        # day.
         self.best = min(self.best * DRIFT, pace)
         return pace > self.tolerance * self.best

@@ -37,8 +37,11 @@ class Limiter:
 
     def succeeded(self, inside: int | None = None) -> None:
         """The endpoint answered one of ``inside`` calls; too few of them prove nothing about more."""
+        # Without this a quiet hour would open the window wide, and the next rush would be refused
+        # as a whole.
         if inside is not None and inside < self.limit:
             return
+        # One for each reply doubles the window in a round; its share for each reply adds one.
         step = 1.0 if self._doubles else 1.0 / self._window
         self._window = min(float(self.most), self._window + step)
 

@@ -72,26 +72,29 @@ class LoadedModel(ABC, Generic[M]):
         """The kind, and the file's name without its ending."""
         return f"{self.kind}:{self._path.stem}"
 
+    # What follows is for the kinds of model, and for nobody who asks one.
+
     @abstractmethod
-    async def _load(self) -> M:
+    async def load(self) -> M:
         """Load the model. Raises ``SetupBroken`` if it cannot be."""
 
-    async def _model(self) -> M:
+    async def model(self) -> M:
         """The model, loaded once however many calls wait for it."""
         if self._loading is None:
-            self._loading = asyncio.create_task(self._load())
+            self._loading = asyncio.create_task(self.load())
+        # One call that is cancelled must not end the loading that the others wait for.
         return await asyncio.shield(self._loading)
 
-    def _let_go(self) -> asyncio.Task[M] | None:
+    def let_go(self) -> asyncio.Task[M] | None:
         """The loading, for whoever ends it; the next call would begin another."""
         loading, self._loading = self._loading, None
         return loading
 
-    def _late(self, seconds: float) -> ModelReply:
+    def late(self, seconds: float) -> ModelReply:
         """What is recorded of a call that took too long."""
         return ModelReply(text="", finish="timeout", model=self.name, seconds=seconds)
 
-    def _failed(self, fault: str | None, seconds: float, *, too_long: bool = False) -> ModelReply:
+    def failed(self, fault: str | None, seconds: float, *, too_long: bool = False) -> ModelReply:
         """What is recorded of a call that the model could not take; said, if there is a fault to tell."""
         if fault is not None:
             self._log.warning("%s: recorded as an error: %s", self.name, fault)

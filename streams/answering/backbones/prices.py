@@ -12,22 +12,17 @@ from datetime import date
 from typing import Annotated
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
     StringConstraints,
     ValidationError,
+    field_validator,
 )
 
 from schemas.price import Price
 
 SPELLING = "MODEL=IN,OUT[,CACHED], what a million tokens cost"
-
-
-def _are_prices(said: dict[str, str]) -> dict[str, str]:
-    book_of(said)
-    return said
 
 
 class PriceList(BaseModel):
@@ -37,7 +32,14 @@ class PriceList(BaseModel):
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=80, pattern=r"^[^\s;].*$")]
     date: date
-    prices: Annotated[dict[str, str], Field(min_length=1), AfterValidator(_are_prices)]
+    prices: Annotated[dict[str, str], Field(min_length=1)]
+
+    @field_validator("prices")
+    @classmethod
+    def are_prices(cls, said: dict[str, str]) -> dict[str, str]:
+        """Raises ``ValueError`` that names the first one which is none."""
+        book_of(said)
+        return said
 
     @property
     def told(self) -> str:
@@ -88,4 +90,5 @@ def book_of(configured: Mapping[str, str], given: Iterable[str] = ()) -> dict[st
 def price_for(book: Mapping[str, Price], backbone: str) -> Price | None:
     """The price of a backbone: by its whole name, its model, or its kind."""
     kind, _, model = backbone.partition(":")
+    # The narrowest name first: a price for one model must not be hidden by one for all of its kind.
     return next((book[name] for name in (backbone, model, kind) if name in book), None)

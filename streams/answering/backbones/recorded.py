@@ -54,6 +54,8 @@ class Recorded:
         self._path = Path(path)
         self._known: dict[tuple[str, int], Entry] = {}
         for entry in entries(self._path):
+            # Equal replies may stand twice, since a recording may be put together from several runs;
+            # of two different ones nobody could say which a replay would get.
             first = self._known.setdefault((entry.key, entry.draw), entry)
             if first.reply.text != entry.reply.text:
                 raise ValueError(
@@ -68,11 +70,14 @@ class Recorded:
     async def complete(self, request: ModelRequest) -> ModelReply:
         """The recorded reply to this prompt and draw. Raises ``NotRecorded``."""
         problem = read(request.messages).problem
+        # A recording of this very prompt comes before one of its problem, which any prompt about it
+        # may take.
         keys = [key_of(request.messages)] + ([] if problem is None else [problem_key(problem)])
         for key in keys:
             if (entry := self._known.get((key, request.draw))) is not None:
                 return entry.reply
         about = "" if problem is None else f" ({problem[:60]!r})"
+        # It fails closed: a reply that was never recorded would be made up, or paid for unseen.
         raise NotRecorded(
             f"no reply to prompt {keys[0]}{about}, draw {request.draw}, in {self._path}"
         )
@@ -125,24 +130,24 @@ def entries(path: Path) -> Iterator[Entry]:
 def _lines(path: Path) -> Iterator[Entry]:
     with path.open(encoding="utf-8") as file:
         for number, text in enumerate(file, 1):
-            if text.strip():
-                try:
-                    yield _entry(loads(text), f"{path}:{number}")
-                except (ValueError, TypeError) as error:
-                    raise ValueError(f"{path}:{number}: {error}") from None
-
-
-def _entry(value: Any, where: str) -> Entry:
-    if not isinstance(value, Mapping):
-        raise ValueError("not an object")
-    said = dict(cast("Mapping[str, Any]", value))
-    for name in said.keys() - {*_ASKED, "draw", *_TEXTS, *_NUMBERS}:
-        raise ValueError(f"unknown field {name!r}")
-    if not isinstance(said.get("text"), str):
-        raise ValueError("no text")
-    reply: dict[str, Any] = {"finish": "stop", "model": "recorded"}
-    reply |= {name: said[name] for name in (*_TEXTS, *_NUMBERS) if name in said}
-    return Entry(_key(said), int(said.get("draw", 0)), ModelReply(**reply), where)
+            where = f"{path}:{number}"
+            if not text.strip():
+                continue
+            try:
+                value: object = loads(text)
+                if not isinstance(value, Mapping):
+                    raise ValueError("not an object")
+                said = dict(cast("Mapping[str, Any]", value))
+                # A misspelled field would silently become an unknown number; so no stranger passes.
+                for name in said.keys() - {*_ASKED, "draw", *_TEXTS, *_NUMBERS}:
+                    raise ValueError(f"unknown field {name!r}")
+                if not isinstance(said.get("text"), str):
+                    raise ValueError("no text")
+                reply: dict[str, Any] = {"finish": "stop", "model": "recorded"}
+                reply |= {name: said[name] for name in (*_TEXTS, *_NUMBERS) if name in said}
+                yield Entry(_key(said), int(said.get("draw", 0)), ModelReply(**reply), where)
+            except (ValueError, TypeError) as error:
+                raise ValueError(f"{where}: {error}") from None
 
 
 def _key(said: Mapping[str, Any]) -> str:

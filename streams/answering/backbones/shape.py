@@ -29,13 +29,14 @@ class Shaped(Protocol):
 def differing(options: Any, *names: str) -> str:
     """The options of these names that are not their defaults; what is no word stands there by its digest."""
     defaults = {each.name: each.default for each in fields(options)}
-    said = ((name, getattr(options, name)) for name in names)
-    return ",".join(f"{name}={_spelled(value)}" for name, value in said if value != defaults[name])
-
-
-def _spelled(value: Any) -> str:
-    text = f"{value:g}" if isinstance(value, float) else str(value)
-    return text if _WORD.fullmatch(text) else text_digest(text)
+    said: list[str] = []
+    for name in names:
+        value = getattr(options, name)
+        if value != defaults[name]:
+            text = f"{value:g}" if isinstance(value, float) else str(value)
+            # A description is one word of a record: blanks, commas or JSON would make it unreadable.
+            said.append(f"{name}={text if _WORD.fullmatch(text) else text_digest(text)}")
+    return ",".join(said)
 
 
 def description(backbone: Backbone) -> str:

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+KINDS = (
+    *("openai", "anthropic", "gemini", "bedrock", "azure"),
+    *("llamacpp", "openvino", "recorded", "rehearsal"),
+)
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -57,30 +61,65 @@ def parse(text: str) -> Spelling:
     """The parts of a spelling. Raises ``ValueError`` naming the kind or option that is wrong."""
     head, _, query = text.strip().partition("?")
     kind, _, what = head.partition(":")
-    if kind not in _KINDS:
-        raise ValueError(f"no backbone {kind!r}; there are {', '.join(_KINDS)}")
+    if kind not in KINDS:
+        raise ValueError(f"no backbone {kind!r}; there are {', '.join(KINDS)}")
     pairs = query.split("&") if query else []
-    if kind == "rehearsal":
+    if (
+        kind == "rehearsal"
+    ):  # it has no name or file, so what stands behind its colon are options too
         pairs, what = [*(what.split(",") if what else []), *pairs], ""
-    return Spelling(kind, what, _options(text, pairs))
-
-
-def build(text: str, config: BackboneConfig | None = None) -> Backbone:
-    """The backbone. Raises ``ValueError`` for a wrong spelling, ``SetupBroken`` as backbones do."""
-    spelled = parse(text)
-    return _KINDS[spelled.kind](spelled, config or BackboneConfig())
-
-
-def _options(text: str, pairs: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    options: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
             raise ValueError(f"{pair!r} in {text!r} is not NAME=VALUE")
-        if name.strip() in found:
+        if name.strip() in options:
             raise ValueError(f"option {name.strip()} stands twice in {text!r}")
-        found[name.strip()] = unquote(value.strip())
-    return found
+        options[name.strip()] = unquote(value.strip())
+    return Spelling(kind, what, options)
+
+
+def build(text: str, config: BackboneConfig | None = None) -> Backbone:
+    """The backbone. Raises ``ValueError`` for a wrong spelling, ``SetupBroken`` as backbones do."""
+    # Each kind imports its own modules here: most of them need an extra, and take seconds to load.
+    spelled, config = parse(text), config or BackboneConfig()
+    match spelled.kind:
+        case "openai":
+            return _openai(spelled, config)
+        case "llamacpp":
+            from streams.answering.backbones.llamacpp import LlamaCpp, Options
+
+            options = Options(**_typed("llamacpp", Options, spelled.options))
+            return LlamaCpp(_gguf(spelled.what, config.models), options)
+        case "openvino":
+            return _openvino(spelled, config)
+        case "recorded":
+            from streams.answering.backbones.recorded import Recorded
+
+            _typed("recorded", None, spelled.options)
+            if not spelled.what:
+                raise ValueError("recorded needs a file: recorded:PATH")
+            return Recorded(spelled.what)
+        case "rehearsal":
+            from streams.answering.backbones.rehearsal import Options as RehearsalOptions
+            from streams.answering.backbones.rehearsal import Rehearsal
+
+            return Rehearsal(RehearsalOptions.of(spelled.options))
+        case _:
+            from streams.answering.backbones.providers import Options as ProviderOptions
+            from streams.answering.backbones.providers import ProviderBackbone
+
+            values = _typed(spelled.kind, ProviderOptions, spelled.options)
+            if config.max_connections is not None:
+                values["max_connections"] = config.max_connections
+            return ProviderBackbone(
+                spelled.kind,
+                spelled.what or config.model,
+                options=ProviderOptions(**values),
+                environ=config.environ,
+                place_of=config.place_of,
+                pool=config.pool,
+            )
 
 
 # ── The kinds ────────────────────────────────────────────────────────────────────────────────
@@ -100,29 +139,6 @@ def _openai(spelled: Spelling, config: BackboneConfig) -> Backbone:
     )
 
 
-def _provider(spelled: Spelling, config: BackboneConfig) -> Backbone:
-    from streams.answering.backbones.providers import Options, ProviderBackbone
-
-    values = _typed(spelled.kind, Options, spelled.options)
-    if config.max_connections is not None:
-        values["max_connections"] = config.max_connections
-    return ProviderBackbone(
-        spelled.kind,
-        spelled.what or config.model,
-        options=Options(**values),
-        environ=config.environ,
-        place_of=config.place_of,
-        pool=config.pool,
-    )
-
-
-def _llamacpp(spelled: Spelling, config: BackboneConfig) -> Backbone:
-    from streams.answering.backbones.llamacpp import LlamaCpp, Options
-
-    options = Options(**_typed("llamacpp", Options, spelled.options))
-    return LlamaCpp(_gguf(spelled.what, config.models), options)
-
-
 def _openvino(spelled: Spelling, config: BackboneConfig) -> Backbone:
     """OpenVINO; llama.cpp, which says so, for a file that OpenVINO cannot read."""
     from streams.answering.backbones.gguf import file_of
@@ -132,6 +148,7 @@ def _openvino(spelled: Spelling, config: BackboneConfig) -> Backbone:
 
     chosen = Options(**_typed("openvino", Options, spelled.options))
     path = file_of(_gguf(spelled.what, config.models), "openvino")
+    # By its header, before anything is loaded: OpenVINO itself says it only after half a minute.
     strange = unreadable(path)
     if strange is None:
         return OpenVino(path, chosen)
@@ -147,6 +164,8 @@ def _gguf(what: str, models: Path | None) -> str | Path | None:
     from streams.answering.models import ggufs
     from streams.core.backbone import SetupBroken
 
+    # Known names before paths: a file of the working directory that has such a name must not be
+    # taken for the model that was meant.
     model = next((each for each in ggufs() if each.name == what), None)
     if model is None or models is None:
         return what or None
@@ -156,34 +175,10 @@ def _gguf(what: str, models: Path | None) -> str | Path | None:
     return path
 
 
-def _recorded(spelled: Spelling, config: BackboneConfig) -> Backbone:
-    from streams.answering.backbones.recorded import Recorded
-
-    _typed("recorded", None, spelled.options)
-    if not spelled.what:
-        raise ValueError("recorded needs a file: recorded:PATH")
-    return Recorded(spelled.what)
-
-
-def _rehearsal(spelled: Spelling, config: BackboneConfig) -> Backbone:
-    from streams.answering.backbones.rehearsal import Options, Rehearsal
-
-    return Rehearsal(Options.of(spelled.options))
-
-
-_KINDS: dict[str, Callable[[Spelling, BackboneConfig], Backbone]] = {
-    "openai": _openai,
-    **dict.fromkeys(("anthropic", "gemini", "bedrock", "azure"), _provider),
-    "llamacpp": _llamacpp,
-    "openvino": _openvino,
-    "recorded": _recorded,
-    "rehearsal": _rehearsal,
-}
-
-
 def _typed(kind: str, options: Any, said: Mapping[str, str]) -> dict[str, Any]:
     """Options by the types of their defaults: true or false, whole numbers, numbers."""
     defaults = {} if options is None else {each.name: each.default for each in fields(options)}
+    # By the defaults, so that a new option of a backbone can be written without a line here.
     known = {name: _TYPES[type(value)] for name, value in defaults.items() if type(value) in _TYPES}
     found: dict[str, Any] = {}
     for name, text in said.items():

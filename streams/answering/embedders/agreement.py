@@ -28,16 +28,17 @@ def need_its_embedder(run: Run, question: Embed | Recall, here: str) -> None:
     if now != here:
         whose = "the memory of" if run.embedder or memory.embedder else f"{run.episode} in"
         said = f"{whose} {memory.scope} holds vectors of {now}, this worker makes those of {here}"
+        # Vectors of a memory can be made anew; those of a single episode are on its record as they
+        # are.
         otherwise = OTHERWISE if run.embedder or memory.embedder else ""
         detail = f"{said}: start it with --role embedder=NAME{otherwise}"
         raise SetupBroken("embedder", here, detail)
-    if own not in (None, now) and _compares(run, question):
+    # A learner's lessons and texts by name are compared with nothing that the run knows already.
+    compares = (
+        run.topic == "events"
+        or isinstance(question, Recall)
+        or (bool(run.memory.learned) and not question.named)
+    )
+    if own not in (None, now) and compares:
         known = f"it knows {memory.scope} by vectors of {own}"
         raise Stuck(f"{known}, and those are of {now} by now")
-
-
-def _compares(run: Run, question: Embed | Recall) -> bool:
-    """Whether an answer meets vectors of the run's memory; a learner's lessons and named texts do not."""
-    if run.topic == "events" or isinstance(question, Recall):
-        return True
-    return bool(run.memory.learned) and not question.named

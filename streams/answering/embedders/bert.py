@@ -37,6 +37,11 @@ class Dense:
     weight: Floats
     bias: Floats
 
+    @classmethod
+    def of(cls, weights: Mapping[str, Floats], name: str) -> Self:
+        """The map of this name in a checkpoint, which keeps it the other way round."""
+        return cls(np.ascontiguousarray(weights[f"{name}.weight"].T), weights[f"{name}.bias"])
+
     def __call__(self, x: Floats, texts: Places) -> Floats:
         """A product for each text; the weights stay in the core's cache from one to the next."""
         made: Floats = np.empty((len(x), len(self.bias)), np.float32)
@@ -52,6 +57,11 @@ class Norm:
 
     scale: Floats
     shift: Floats
+
+    @classmethod
+    def of(cls, weights: Mapping[str, Floats], name: str) -> Self:
+        """The scale and shift of this name in a checkpoint."""
+        return cls(weights[f"{name}.weight"], weights[f"{name}.bias"])
 
     def __call__(self, x: Floats) -> Floats:
         centred: Floats = x - x.mean(axis=-1, keepdims=True)
@@ -75,19 +85,19 @@ class Layer:
     def of(cls, weights: Mapping[str, Floats], number: int) -> Self:
         """The layer of a checkpoint."""
         at = f"encoder.layer.{number}"
-        parts = [
-            _dense(weights, f"{at}.attention.self.{name}") for name in ("query", "key", "value")
-        ]
+        names = (f"{at}.attention.self.{name}" for name in ("query", "key", "value"))
+        # One product in the place of three: the tokens are read from memory once.
+        parts = [Dense.of(weights, name) for name in names]
         return cls(
             Dense(
                 np.concatenate([part.weight for part in parts], axis=1),
                 np.concatenate([part.bias for part in parts]),
             ),
-            _dense(weights, f"{at}.attention.output.dense"),
-            _norm(weights, f"{at}.attention.output.LayerNorm"),
-            _dense(weights, f"{at}.intermediate.dense"),
-            _dense(weights, f"{at}.output.dense"),
-            _norm(weights, f"{at}.output.LayerNorm"),
+            Dense.of(weights, f"{at}.attention.output.dense"),
+            Norm.of(weights, f"{at}.attention.output.LayerNorm"),
+            Dense.of(weights, f"{at}.intermediate.dense"),
+            Dense.of(weights, f"{at}.output.dense"),
+            Norm.of(weights, f"{at}.output.LayerNorm"),
         )
 
     def __call__(self, x: Floats, texts: Places) -> Floats:
@@ -113,7 +123,7 @@ class Encoder:
         count = 1 + max(int(name.split(".")[2]) for name in weights if name.startswith("encoder."))
         layers = tuple(Layer.of(weights, number) for number in range(count))
         words = weights[f"{at}.word_embeddings.weight"]
-        return cls(words, places, _norm(weights, f"{at}.LayerNorm"), layers)
+        return cls(words, places, Norm.of(weights, f"{at}.LayerNorm"), layers)
 
     def __call__(self, tokens: Sequence[Sequence[int]]) -> Floats:
         """The ids of each text's tokens, at least one → (texts, features)."""
@@ -135,6 +145,7 @@ def _attention(both: Floats, texts: Places) -> Floats:
         heads = both[text].reshape(-1, 3, HEADS, features // HEADS)
         query, key, value = heads.transpose(1, 2, 0, 3)
         scores: Floats = query @ key.swapaxes(1, 2) / np.float32(np.sqrt(query.shape[-1]))
+        # Less the largest, so that no exponential overflows; the shares stay the same.
         scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
         mixed: Floats = (scores / scores.sum(axis=-1, keepdims=True)) @ value
         made[text] = mixed.transpose(1, 0, 2).reshape(-1, features)
@@ -152,11 +163,3 @@ def gelu(x: Floats) -> Floats:
     tail: Floats = series * np.exp(-size * size) * HALF
     share: Floats = np.where(x < 0, tail, ONE - tail)
     return x * share
-
-
-def _dense(weights: Mapping[str, Floats], name: str) -> Dense:
-    return Dense(np.ascontiguousarray(weights[f"{name}.weight"].T), weights[f"{name}.bias"])
-
-
-def _norm(weights: Mapping[str, Floats], name: str) -> Norm:
-    return Norm(weights[f"{name}.weight"], weights[f"{name}.bias"])

@@ -39,7 +39,21 @@ class Cached:
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         """One vector for each text, in order."""
-        asked = [self._future(text) for text in texts]
+        loop = asyncio.get_running_loop()
+        asked: list[asyncio.Future[Vector]] = []
+        for text in texts:
+            # A future and not a vector is kept: who asks for a text that is under way waits for it
+            # instead of asking a second time.
+            if text in self._vectors:
+                self._vectors.move_to_end(text)
+            else:
+                self._vectors[text] = loop.create_future()
+                if not self._waiting:
+                    # Sent at the end of this turn of the loop, with whatever other episodes ask in it.
+                    loop.call_soon(self._go)
+                self._waiting.append(text)
+            asked.append(self._vectors[text])
+        # Shielded, since others may wait for the same vector when one who asked is cancelled.
         return list(await asyncio.gather(*map(asyncio.shield, asked)))
 
     def why(self) -> str | None:
@@ -67,18 +81,6 @@ class Cached:
         await asyncio.gather(*self._batches, return_exceptions=True)
         await self.inner.close()
 
-    def _future(self, text: str) -> asyncio.Future[Vector]:
-        known = self._vectors.get(text)
-        if known is not None:
-            self._vectors.move_to_end(text)
-            return known
-        future: asyncio.Future[Vector] = asyncio.get_running_loop().create_future()
-        self._vectors[text] = future
-        if not self._waiting:
-            asyncio.get_running_loop().call_soon(self._go)
-        self._waiting.append(text)
-        return future
-
     def _go(self) -> None:
         """Send what waits, in batches."""
         waiting, self._waiting = self._waiting, []
@@ -90,6 +92,8 @@ class Cached:
     async def _batch(self, texts: list[str]) -> None:
         futures = [self._vectors[text] for text in texts]
         try:
+            # Whatever happens, every future of the batch gets its end: one that never did would
+            # hold its episode for ever.
             found = await self._each(texts)
         except BaseException as error:
             for text, future in zip(texts, futures, strict=True):
@@ -100,6 +104,8 @@ class Cached:
                 self._fail(text, future, vector)
             else:
                 future.set_result(vector)
+        # Only behind the batch, so that none of its own vectors is dropped before whoever waits has
+        # it.
         while len(self._vectors) > self.kept:
             self._vectors.popitem(last=False)
 

@@ -63,11 +63,11 @@ def _spread(word: str, dimensions: int) -> tuple[tuple[int, float], ...]:
     """Where a word counts, and how much: itself, and its pieces between marks of its ends."""
     marked = f"<{word}>"
     pieces = [marked[at : at + _PIECE] for at in range(len(marked) - _PIECE + 1)]
+    # All pieces together weigh as much for a long word as for a short one.
     share = 1.0 / sqrt(len(pieces)) if pieces else 0.0
-    weighed = [(word, _WORD_WEIGHT), *((piece, share) for piece in pieces)]
-    return tuple(_bucket(gram, weight, dimensions) for gram, weight in weighed)
-
-
-def _bucket(gram: str, weight: float, dimensions: int) -> tuple[int, float]:
-    mark = crc32(gram.encode("utf-8", "surrogatepass"))
-    return (mark >> 1) % dimensions, weight if mark & 1 else -weight
+    buckets: list[tuple[int, float]] = []
+    for gram, weight in ((word, _WORD_WEIGHT), *((piece, share) for piece in pieces)):
+        # Half of them count below zero, so that what falls into one bucket by chance cancels out.
+        mark = crc32(gram.encode("utf-8", "surrogatepass"))
+        buckets.append(((mark >> 1) % dimensions, weight if mark & 1 else -weight))
+    return tuple(buckets)

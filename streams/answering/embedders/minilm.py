@@ -48,6 +48,8 @@ class MiniLm:
         """One vector of length 1 for each text. Only the first 256 tokens of a text count."""
         if not texts:
             return []
+        # Many episodes ask at the same moment for the first time, and the model is loaded for all
+        # of them once.
         async with self._loading:
             if self._model is None:
                 self._model = await asyncio.to_thread(Model, self._weights)
@@ -72,13 +74,16 @@ class Model:
         from streams.answering.embedders.bert import Encoder
 
         with weights.open("rb") as file:
+            # The name of the embedder says these weights, and memories are compared by that name.
             if file_digest(file, "sha256").hexdigest() != WEIGHTS:
                 raise SetupBroken("model", str(weights), "not the published weights of MiniLM")
-        self._encoder = Encoder.of(_untyped("safetensors.numpy").load_file(weights))
+        tensors: Any = import_module("safetensors.numpy")
+        self._encoder = Encoder.of(tensors.load_file(weights))
         self._tokens: Any = Tokenizer.from_file(str(weights.with_name("tokenizer.json")))
         self._tokens.enable_truncation(LONGEST)
         self._tokens.no_padding()
-        self._threads: Any = _untyped("threadpoolctl").ThreadpoolController()
+        pools: Any = import_module("threadpoolctl")
+        self._threads: Any = pools.ThreadpoolController()
         self._alone()
 
     def vectors(self, texts: list[str]) -> list[tuple[float, ...]]:
@@ -105,10 +110,6 @@ def passes(texts: Sequence[list[int]]) -> Iterator[list[list[int]]]:
         part.append(ids)
     if part:
         yield part
-
-
-def _untyped(module: str) -> Any:
-    return import_module(module)
 
 
 def _weights(folder: Path | None) -> Path:

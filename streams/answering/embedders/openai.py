@@ -78,25 +78,32 @@ class OpenAIEmbedder:
         """One vector for each text. Raises ``SetupBroken``, ``Unreachable`` and, once drained, ``NotSent``."""
         if not texts:
             return []
+        # An empty text is refused by some endpoints, and every text has to have a vector.
         sent, tally = [encodable(text[:LONGEST]) or " " for text in texts], Attempts()
         tokens: int | None = 0
         try:
             found = await self._persistence.ask(partial(self._send, sent), tally, 0)
-            if isinstance(found, Fault):
-                raise self._error(found, tally)
-            tokens = found.tokens
+            if not isinstance(found, Fault):
+                tokens = found.tokens
         finally:
-            self._book(texts[0], Bill(tally.attempts, tokens, tally.seconds, tally.free))
-        self._dimensions = found.dimensions
-        return found.vectors
+            # Attempts that brought nothing were perhaps paid for as well: they are billed to whoever
+            # asks for these texts the next time.
+            if tally.attempts:
+                took = Bill(tally.attempts, tokens, tally.seconds, tally.free)
+                self._bills[texts[0]] = self._bills.get(texts[0], Bill()) + took
+        if not isinstance(found, Fault):
+            self._dimensions = found.dimensions
+            return found.vectors
+        where = self._site.where
+        if found.kind not in (*SETUP, "error", "refusal"):
+            raise Unreachable(where, found.detail, self._persistence.tried(tally))
+
+        code = found.kind if found.kind in SETUP else "model"
+        raise SetupBroken(code, where, f"{self._model} makes no vectors: {found.detail}")
 
     def bill(self, texts: Sequence[str]) -> Bill:
         """Return the cost of requests that began with one of these texts, once."""
         return sum((self._bills.pop(text, Bill()) for text in texts), Bill())
-
-    def _book(self, first: str, took: Bill) -> None:
-        if took.attempts:
-            self._bills[first] = self._bills.get(first, Bill()) + took
 
     async def close(self) -> None:
         """Close the connections."""
@@ -111,10 +118,3 @@ class OpenAIEmbedder:
             self._persistence.hold(arrived.hold_s)
         found = read_vectors(arrived.raw, len(texts), self._dimensions, self._site.masked)
         return self._site.hidden(found) if isinstance(found, Fault) else found
-
-    def _error(self, fault: Fault, tally: Attempts) -> Exception:
-        where = self._site.where
-        if fault.kind not in (*SETUP, "error", "refusal"):
-            return Unreachable(where, fault.detail, self._persistence.tried(tally))
-        code = fault.kind if fault.kind in SETUP else "model"
-        return SetupBroken(code, where, f"{self._model} makes no vectors: {fault.detail}")

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from typing_extensions import TypeIs
-
 from schemas.vectors import HALF_LIMIT
 from streams.answering.backbones.openai.faults import Fault, as_it_is, of_status
 from streams.answering.backbones.openai.reading import count, no_object, objects, parse, part
@@ -30,7 +28,7 @@ class Vectors:
 
 
 def read_vectors(
-    raw: bytes, count: int, dimensions: int = 0, masked: Callable[[str], str] = as_it_is
+    raw: bytes, texts: int, dimensions: int = 0, masked: Callable[[str], str] = as_it_is
 ) -> Vectors | Fault:
     """The vectors of so many texts, by their index; each of so many dimensions, where that is known."""
     value = parse(raw)
@@ -40,33 +38,29 @@ def read_vectors(
     if told.get("error") and not told.get("data"):
         return of_status(502, told, masked=masked)
     data = objects(told.get("data"))
+    # By the index and not by the order: servers may send a batch as its parts get ready.
     placed = {str(each.get("index", at)): each.get("embedding") for at, each in enumerate(data)}
-    found = [_vector(placed.get(str(at))) for at in range(count)]
+    found: list[tuple[float, ...]] = []
+    for at in range(texts):
+        numbers = placed.get(str(at))
+        items = cast("list[object]", numbers) if isinstance(numbers, list) else []
+        # Only finite numbers that a log can hold: whatever is recorded has to come back the same.
+        kept = [
+            float(each)
+            for each in items
+            if isinstance(each, int | float)
+            and not isinstance(each, bool)
+            and abs(each) <= HALF_LIMIT
+        ]
+        found.append(tuple(kept) if len(kept) == len(items) else ())
     if () in found:
         return Fault(
-            "junk", f"no vector of finite numbers for text {found.index(()) + 1} of {count}"
+            "junk", f"no vector of finite numbers for text {found.index(()) + 1} of {texts}"
         )
+    # Vectors of two lengths come of two models: one memory must never hold both.
     lengths = {len(vector) for vector in found} | {dimensions or len(found[0])}
     if len(lengths) > 1:
         return Fault("model", f"vectors of {' and '.join(map(str, sorted(lengths)))} numbers")
-    return Vectors(found, len(raw) // 4, _tokens(told))
-
-
-def _tokens(told: dict[str, Any]) -> int | None:
-    """Tokens of the texts, as the server counts them."""
     usage = part(told, "usage")
-    return count(usage.get("prompt_tokens", usage.get("total_tokens")))
-
-
-def _vector(numbers: object) -> tuple[float, ...]:
-    """The numbers, or none where anything else came."""
-    items = cast("list[object]", numbers) if isinstance(numbers, list) else []
-    found = [float(each) for each in items if _is_kept(each)]
-    return tuple(found) if len(found) == len(items) else ()
-
-
-def _is_kept(number: object) -> TypeIs[int | float]:
-    """Whether it is a finite number that a log can hold."""
-    if isinstance(number, bool) or not isinstance(number, int | float):
-        return False
-    return abs(number) <= HALF_LIMIT
+    tokens = count(usage.get("prompt_tokens", usage.get("total_tokens")))
+    return Vectors(found, len(raw) // 4, tokens)

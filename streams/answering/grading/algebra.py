@@ -46,39 +46,27 @@ def _sympy() -> Any:
 
 def algebra(text: str) -> Any:
     """The sympy expression of a formula; ``NotAlgebra`` when it is none."""
+    # The answer is a model's, and sympy may take for ever over a long one.
     if len(text) > FORMULA_CHARS:
         raise NotAlgebra("too long")
     if _SCIENTIFIC.search(text.casefold()):
         raise NotAlgebra("a number out of range")
     spelt = _NAMES.sub(r"\\\1 ", canonical(text).replace(r"\{", "(").replace(r"\}", ")"))
-    reader = _Reader(_tokens(spelt))
+    tokens: list[str] = []
+    at = 0
+    for token in _TOKEN.finditer(spelt):
+        if spelt[at : token.start()].strip():
+            break
+        name = f"\\{token[2]}" if token[2] else token[0]
+        tokens.append("^" if name == "**" else _SAME.get(token[2] or "", name))
+        at = token.end()
+    if spelt[at:].strip():
+        raise NotAlgebra(f"cannot read {spelt[at : at + 12]!r}")
+    reader = _Reader(tokens)
     found = reader.total()
     if reader.here():
         raise NotAlgebra(f"unexpected {reader.here()!r}")
     return found
-
-
-def _tokens(text: str) -> list[str]:
-    tokens: list[str] = []
-    at = 0
-    for found in _TOKEN.finditer(text):
-        if text[at : found.start()].strip():
-            break
-        name = f"\\{found[2]}" if found[2] else found[0]
-        tokens.append("^" if name == "**" else _SAME.get(found[2] or "", name))
-        at = found.end()
-    if text[at:].strip():
-        raise NotAlgebra(f"cannot read {text[at : at + 12]!r}")
-    return tokens
-
-
-def _power(base: Any, exponent: Any) -> Any:
-    """A power that can be computed; a symbol's may be any. Raises ``NotAlgebra``."""
-    if base.is_Rational and exponent.is_Rational and base not in (-1, 0, 1):
-        bits = max(abs(base.p), base.q).bit_length()
-        if abs(exponent) * bits > POWER_BITS:
-            raise NotAlgebra("a power out of range")
-    return base**exponent
 
 
 @dataclass(slots=True)
@@ -103,6 +91,7 @@ class _Reader:
         value = self.product()
         while self.here() in ("+", "-"):
             sign = 1 if self.take() == "+" else -1
+            # By sympy's own operators, never by ``eval``: the text is a stranger's.
             value = value + sign * self.product()
         return value
 
@@ -114,6 +103,8 @@ class _Reader:
         return value
 
     def signed(self) -> Any:
+        # Every nesting comes by here, so that one count bounds them all: Python's own stack would
+        # end with an error that looks like a defect of ours.
         self.depth += 1
         if self.depth > DEPTH:
             raise NotAlgebra(f"nested deeper than {DEPTH}")
@@ -131,7 +122,14 @@ class _Reader:
             value = _sympy().factorial(value)
         if self.here() == "^":
             self.take()
-            value = _power(value, self.signed())
+            exponent = self.signed()
+            # Before it is computed, for sympy computes a power of numbers at once, however large. A power
+            # of a symbol stays as it is written.
+            if value.is_Rational and exponent.is_Rational and value not in (-1, 0, 1):
+                bits = max(abs(value.p), value.q).bit_length()
+                if abs(exponent) * bits > POWER_BITS:
+                    raise NotAlgebra("a power out of range")
+            value = value**exponent
         return value
 
     def atom(self) -> Any:

@@ -57,12 +57,24 @@ def main(folder: str, cpu_s: int, memory_bytes: int, file_bytes: int) -> None:
     _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
     _mount("tmpfs", str(root), "tmpfs", _MS_NOSUID | _MS_NODEV, "size=1m,mode=755")
     python = os.path.realpath(sys.executable)
-    for shown in dict.fromkeys((*SYSTEM, os.path.realpath(sys.base_prefix))):
-        _show(Path(shown), root)
+    for shown in map(Path, dict.fromkeys((*SYSTEM, os.path.realpath(sys.base_prefix)))):
+        inside = root / shown.relative_to("/")
+        if not shown.exists() or inside.exists():
+            continue
+        inside.parent.mkdir(parents=True, exist_ok=True)
+        if stat.S_ISLNK(
+            shown.lstat().st_mode
+        ):  # on most systems /bin is one, to a folder shown here
+            inside.symlink_to(os.readlink(shown))
+            continue
+        inside.mkdir()
+        _mount(str(shown), str(inside), None, _MS_BIND | _MS_REC)
+        _set_read_only(inside, _AT_RECURSIVE)
     mine = root / "tmp"
     mine.mkdir()
     _mount("tmpfs", str(mine), "tmpfs", _MS_NOSUID | _MS_NODEV, f"size={file_bytes},mode=777")
     _set_read_only(root, 0)
+    # The old root is put under the new one and taken away: nothing outside has a path any more.
     os.chdir(root)
     _syscall(_PIVOT_ROOT[os.uname().machine], b".", b".")
     _called("umount2", b".", _MNT_DETACH)
@@ -75,24 +87,13 @@ def main(folder: str, cpu_s: int, memory_bytes: int, file_bytes: int) -> None:
         (resource.RLIMIT_NPROC, 64),
         (resource.RLIMIT_CORE, 0),
     ):
+        # Before the rights are gone, and as hard limits: what runs here cannot raise them again.
         resource.setrlimit(which, (most, most))
     _called("unshare", _CLONE_NEWUSER)  # nobody's user, who has no rights to what was set up
+    # Only now: whoever does not read this knows that the cell could not be shut, and that nothing
+    # ran.
     os.write(1, READY)
     os.execve(python, [python, "-I", "-S", "-c", RUN], {"HOME": "/tmp", "LANG": "C.UTF-8"})
-
-
-def _show(path: Path, root: Path) -> None:
-    """Let a folder be read inside, at its own path; a link to one stays a link."""
-    inside = root / path.relative_to("/")
-    if not path.exists() or inside.exists():
-        return
-    inside.parent.mkdir(parents=True, exist_ok=True)
-    if stat.S_ISLNK(path.lstat().st_mode):
-        inside.symlink_to(os.readlink(path))
-        return
-    inside.mkdir()
-    _mount(str(path), str(inside), None, _MS_BIND | _MS_REC)
-    _set_read_only(inside, _AT_RECURSIVE)
 
 
 def _set_read_only(where: Path, how: int) -> None:

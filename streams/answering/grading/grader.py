@@ -31,12 +31,6 @@ TEXT_CHARS = 2_000
 _MODULES = {SYMPY: "sympy", MATH_VERIFY: "math_verify"}
 
 
-def _opinions() -> Helper:
-    """The process of sympy and math-verify, as far as they are installed."""
-    present = [name for name in _MODULES.values() if find_spec(name) is not None]
-    return Helper(("-m", "streams.answering.grading.opinions", *present))
-
-
 def _is_final(found: Grade, answer: str | None) -> bool:
     """Whether no other opinion is asked for; nobody can tell more of a form than that it is another one."""
     return found.outcome != "unknown" or answer is None or found.grader == TYPED
@@ -56,8 +50,13 @@ class Grading:
     """Where code may be run, if the operator said so."""
     own: OwnGrader | None = None
     """The grader that the operator gave."""
-    _worker: Helper = field(default_factory=_opinions, repr=False)
+    _worker: Helper = field(init=False, repr=False)
+    """The process of sympy and math-verify, as far as they are installed."""
     _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def __post_init__(self) -> None:
+        present = [name for name in _MODULES.values() if find_spec(name) is not None]
+        self._worker = Helper(("-m", "streams.answering.grading.opinions", *present))
 
     async def grade(
         self,
@@ -73,6 +72,8 @@ class Grading:
             found = by_rules(answer, reference, dataset, problem, typed)
             if _is_final(found, answer):
                 return found
+        # A second opinion may take seconds, in which all other episodes of the worker would stand
+        # still.
         whole = partial(self.grade_now, dataset=dataset, problem=problem, typed=typed)
         return await asyncio.to_thread(whole, answer, reference)
 
@@ -94,7 +95,13 @@ class Grading:
         found = by_rules(answer, reference, dataset, problem, typed)
         if answer is None or _is_final(found, answer):
             return found
-        return self._second(found, answer, reference)
+        aliases = (reference,) if isinstance(reference, str) else tuple(reference)
+        if found.grader != PYTHON:
+            return best((self._by_one(found, answer, each) for each in aliases), aliases)
+        if self.sandbox is None:
+            return found
+        run = self.sandbox.grade
+        return best((run(answer, each) for each in aliases), aliases)
 
     def remembered(self) -> Callable[..., Grade]:
         """``grade_now`` that asks the same only once, for those that judge many answers of few kinds."""
@@ -118,17 +125,9 @@ class Grading:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _second(self, found: Grade, answer: str, reference: References) -> Grade:
-        """By the alias that says most for the answer; of code, by the tests that it passes."""
-        aliases = (reference,) if isinstance(reference, str) else tuple(reference)
-        if found.grader == PYTHON:
-            if self.sandbox is None:
-                return found
-            run = self.sandbox.grade
-            return best((run(answer, each) for each in aliases), aliases)
-        return best((self._by_one(found, answer, each) for each in aliases), aliases)
-
     def _by_one(self, found: Grade, answer: str, reference: str) -> Grade:
+        # The one that decides comes first: without its word the other's would count for nothing,
+        # and costs time.
         first = self._opinion(SYMPY, answer, reference)
         if first.outcome == "unknown":
             return replace(found, detail=f"{found.detail}; {first.detail}")
@@ -141,20 +140,16 @@ class Grading:
             return Grade(outcome="unknown", grader=grader, detail=detail)
         if max(len(answer), len(reference)) > TEXT_CHARS:
             return Grade(outcome="unknown", grader=grader, detail=f"too long for {name}")
+        asked = {"grader": name, "answer": answer, "reference": reference}
         try:
-            outcome = self._ask(name, answer, reference)
+            with self._lock:
+                try:
+                    word = self._worker.ask(asked, self.limit_s)
+                except Died:  # whoever ended it: one that was killed from outside is no answer
+                    word = self._worker.ask(asked, self.limit_s)
         except NoAnswer as failure:
             detail = f"{name} gave no answer: {failure}"
             return Grade(outcome="unknown", grader=grader, detail=detail)
+        outcome = cast("Outcome", word) if word in get_args(Outcome) else "unknown"
         detail = f"{name} cannot decide" if outcome == "unknown" else f"by {name}"
         return Grade(outcome=outcome, grader=grader, detail=detail)
-
-    def _ask(self, name: str, answer: str, reference: str) -> Outcome:
-        """Ask; a worker that died, whoever ended it, is replaced and asked once more."""
-        asked = {"grader": name, "answer": answer, "reference": reference}
-        with self._lock:
-            try:
-                word = self._worker.ask(asked, self.limit_s)
-            except Died:
-                word = self._worker.ask(asked, self.limit_s)
-        return cast("Outcome", word) if word in get_args(Outcome) else "unknown"

@@ -30,6 +30,7 @@ def by_sympy(answer: str, reference: str) -> Outcome:
 
 
 def _same_formula(a: Value, b: Value) -> Outcome:
+    # sympy would read a word as a product of its letters, and find two anagrams equal.
     if any(v.kind == "words" and max(map(len, v.text.split())) > LETTERS for v in (a, b)):
         return "unknown"
     try:
@@ -65,6 +66,8 @@ def opinion(grader: str, answer: str, reference: str) -> Outcome:
 def serve() -> None:
     """Answer requests until standard input ends. The first line says that the worker is ready."""
     with suppress(ValueError, OSError):  # not every system can
+        # A formula of few signs can take all memory, and the kernel would then end whichever
+        # process it likes.
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     for name in sys.argv[1:]:
         import_module(name)

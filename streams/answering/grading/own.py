@@ -59,7 +59,14 @@ class OwnGrader:
             "dataset": given.dataset,
         }
         with self._lock:
-            said = self._asked(asked)
+            try:
+                try:
+                    said = self._answer(asked)
+                except Died:
+                    # Whoever ended it, a second time is its own doing.
+                    said = self._answer(asked)
+            except NoAnswer as error:
+                said = {"failed": f"gave no answer: {error}"}
         if "failed" in said:
             raise Failed(f"{self.reference} {said['failed']}")
         return Grade(outcome=said["outcome"], grader=self.reference, detail=said["detail"])
@@ -80,22 +87,11 @@ class OwnGrader:
         with self._lock:
             self.helper.close()
 
-    def _asked(self, asked: dict[str, Any]) -> dict[str, Any]:
-        try:
-            return self._answer(asked)
-        except Died:
-            pass
-        except NoAnswer as error:
-            return {"failed": f"gave no answer: {error}"}
-        try:
-            return self._answer(asked)  # whoever ended it, a second time is its own doing
-        except NoAnswer as error:
-            return {"failed": f"gave no answer: {error}"}
-
     def _answer(self, asked: dict[str, Any]) -> dict[str, Any]:
         if self.helper.process is None:
             self.helper.start()
             told = json.loads(self.helper.hello)
+            # Its file may have been edited since: grades under one name must be of one grader.
             if _version(told) != self.version:
                 self.helper.close()
                 return {"failed": "changed since it was given"}
@@ -111,7 +107,20 @@ def given_of(answer: str, references: References | None, *, dataset: str, proble
 
 def own_grader(spelled: str) -> OwnGrader:
     """The grader of ``FILE.py:NAME``, or of an installed entry point's name. Raises ``NoGrader``."""
-    helper = Helper(("-m", "streams.answering.grading.plugged", *_place(spelled)))
+    if names_a_file(spelled):
+        path, _, attribute = spelled.rpartition(":")
+        if not Path(path).is_file():
+            raise NoGrader(f"{path}: no such file")
+        place = ("file", os.path.abspath(path), attribute)
+    else:
+        installed = {entry.name: entry for entry in entry_points(group=GROUP)}
+        if spelled not in installed:
+            known = ", ".join(sorted(installed)) or "none is installed"
+            raise NoGrader(
+                f"no grader {spelled!r:.200}: give FILE.py:NAME, or an installed one ({known})"
+            )
+        place = ("module", installed[spelled].module, installed[spelled].attr)
+    helper = Helper(("-m", "streams.answering.grading.plugged", *place))
     try:
         helper.start()
         told = json.loads(helper.hello)
@@ -127,19 +136,3 @@ def own_grader(spelled: str) -> OwnGrader:
 
 def _version(told: dict[str, Any]) -> str:
     return "" if "failed" in told else f"{told['version']}+{told['source']}"
-
-
-def _place(spelled: str) -> tuple[str, str, str]:
-    """What the process is to load. Raises ``NoGrader``."""
-    if names_a_file(spelled):
-        path, _, attribute = spelled.rpartition(":")
-        if not Path(path).is_file():
-            raise NoGrader(f"{path}: no such file")
-        return "file", os.path.abspath(path), attribute
-    found = {entry.name: entry for entry in entry_points(group=GROUP)}
-    if spelled not in found:
-        known = ", ".join(sorted(found)) or "none is installed"
-        raise NoGrader(
-            f"no grader {spelled!r:.200}: give FILE.py:NAME, or an installed one ({known})"
-        )
-    return "module", found[spelled].module, found[spelled].attr

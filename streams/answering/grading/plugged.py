@@ -16,7 +16,7 @@ import sys
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from handlers.answers.own import DETAIL_CHARS, Given, Grader, Nonsense, checked, read
 
@@ -35,6 +35,8 @@ def from_file(path: str, attribute: str) -> tuple[Grader, str]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     sys.path.append(str(Path(path).resolve().parent))
+    # Not imported by its path: the file could be changed between being read for its digest and
+    # being run.
     exec(compile(content, path, "exec"), module.__dict__)
     return checked(getattr(module, attribute, None), f"{path}:{attribute}"), _digest(content)
 
@@ -53,7 +55,8 @@ def _digest(content: bytes) -> str:
 def decided(grader: Grader, asked: dict[str, Any]) -> dict[str, Any]:
     """What a grader says, or how it failed."""
     try:
-        outcome, why = read(grader.grade(_given(**asked)))
+        given = Given(**asked | {"references": tuple(asked["references"])})
+        outcome, why = read(grader.grade(given))
     except Nonsense as error:
         return {"failed": str(error)}
     except BaseException as error:  # its own doing, an exit among it
@@ -61,35 +64,26 @@ def decided(grader: Grader, asked: dict[str, Any]) -> dict[str, Any]:
     return {"outcome": outcome, "detail": why}
 
 
-def _given(answer: str, references: list[str], problem: str, dataset: str) -> Given:
-    return Given(answer=answer, references=tuple(references), problem=problem, dataset=dataset)
-
-
 def _told(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"[:DETAIL_CHARS]
-
-
-def _loaded(sort: str, place: str, attribute: str, out: TextIO) -> Grader | None:
-    try:
-        grader, digest = (from_file if sort == "file" else from_module)(place, attribute)
-    except BaseException as error:  # whatever its file does
-        said = str(error) if isinstance(error, Nonsense) else f"{place}: {_told(error)}"
-        print(json.dumps({"failed": said}), file=out, flush=True)
-        return None
-    hello = {"name": grader.name, "version": grader.version, "unlabelled": grader.unlabelled}
-    print(json.dumps({**hello, "source": digest}), file=out, flush=True)
-    return grader
 
 
 def serve(sort: str, place: str, attribute: str) -> None:
     """Load a grader (``file`` or ``module``) and answer until standard input ends."""
     with suppress(ValueError, OSError):  # not every system can
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    # Answers go out where nothing else can print: what a grader says on its standard output, even while
+    # its file is loaded, would be read as one of them.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    grader = _loaded(sort, place, attribute, out)
-    if grader is None:
+    try:
+        grader, digest = (from_file if sort == "file" else from_module)(place, attribute)
+    except BaseException as error:  # whatever its file does
+        said = str(error) if isinstance(error, Nonsense) else f"{place}: {_told(error)}"
+        print(json.dumps({"failed": said}), file=out, flush=True)
         return
+    hello = {"name": grader.name, "version": grader.version, "unlabelled": grader.unlabelled}
+    print(json.dumps({**hello, "source": digest}), file=out, flush=True)
     for line in sys.stdin:
         signal.alarm(ENDS_S)
         print(json.dumps(decided(grader, json.loads(line))), file=out, flush=True)

@@ -75,6 +75,8 @@ class Helper:
             chunk = os.read(self.process.stdout.fileno(), 4096) if ready else b""
             if not chunk or len(self.unread) > MOST_TOLD:
                 self.close()
+                # Killed in either case: an answer that came late would be read as that to the next
+                # question.
                 raise Died("the worker died") if ready else NoAnswer(f"none in {limit_s:g} s")
             self.unread += chunk
         line, _, self.unread = self.unread.partition(b"\n")

@@ -73,12 +73,15 @@ class Sandbox:
         unshare = which("unshare")
         if unshare is None:
             raise NotMeasured("this system has no unshare")
+        # So that nothing which an answer may print or write can pass for the verdict.
         nonce = secrets.token_hex(16)
         asked = json.dumps({"answer": code, "tests": tests, "nonce": nonce}).encode()
         with tempfile.TemporaryDirectory(prefix="metalogue-") as folder:
             limits = map(str, (self.cpu_s, self.memory_bytes, self.file_bytes))
             cell = python("-m", "streams.answering.grading.cell", folder, *limits)
             said = self._told([unshare, *NAMESPACES, "--kill-child", *cell], asked)
+        # Then the answer was never run. A machine that cannot shut it in must not let it count as
+        # wrong.
         if not said.startswith(READY):
             raise NotMeasured("this system lets nobody be shut in")
         verdict = said.removeprefix(READY).decode("utf-8", "replace").strip()
@@ -103,6 +106,7 @@ class Sandbox:
                 raise NotMeasured(f"no end within {self.wall_s:g} s") from error
             finally:
                 with suppress(ProcessLookupError):
+                    # Also where it ended by itself: what it started may go on without it.
                     os.killpg(process.pid, signal.SIGKILL)
 
 

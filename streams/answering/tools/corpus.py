@@ -35,13 +35,10 @@ class CorpusTools:
         if question.tool != TOOL:
             return ToolResult(f"there is no tool {question.tool!r}, only {TOOL}", "refused")
         query, top = str(said.get("query", "")), min(int(said.get("topk", TOP)), MOST)
-        prefix = (await asyncio.to_thread(self.opened)).prefixes.query
-        vector = (await self.embedder.embed((prefix + query,)))[0]
-        found = await asyncio.to_thread(self._search, query, vector, top)
+        corpus = await asyncio.to_thread(self.opened)
+        vector = (await self.embedder.embed((corpus.prefixes.query + query,)))[0]
+        found = await asyncio.to_thread(corpus.search, query, vector, top, self.mode)
         return ToolResult(shown(found), "found" if found else "empty")
-
-    def _search(self, query: str, vector: Sequence[float], top: int) -> list[Passage]:
-        return self.opened().search(query, vector, top, self.mode)
 
     def opened(self) -> Corpus:
         """The corpus. Raises ``NoCorpus``."""
@@ -75,6 +72,8 @@ async def index(
     while part := list(islice(rest, AT_ONCE)):
         vectors: dict[str, Sequence[float]] = {}
         vectors |= await asyncio.to_thread(making.known, part)
+        # A passage is embedded once, however often it stands in a corpus, and in whatever run it
+        # was made.
         new = list(dict.fromkeys(each.whole for each in part if each.whole not in vectors))
         made = await embedder.embed([asked.passage + text for text in new])
         vectors |= zip(new, made, strict=True)

@@ -50,9 +50,17 @@ class McpTools:
 
     async def call(self, question: UseTool) -> ToolResult:
         """Call the tool and return its result. Raises ``SetupBroken`` where the server cannot be reached."""
-        client = await self._connected()
-        name = self._tool(question.tool)
-        if name is None:
+        if self._client is None:
+            self._client = asyncio.get_running_loop().create_future()
+            self._task = asyncio.create_task(self._serve(self._client))
+        try:
+            client = await asyncio.wait_for(asyncio.shield(self._client), START_S)
+        except (OSError, TimeoutError, ValueError) as error:
+            detail = str(error) or f"no answer within {START_S:g} s"
+            raise SetupBroken("tools", f"mcp:{self.name}", detail) from error
+        # A server with one tool alone can only mean that one, whatever it calls it.
+        name = question.tool if len(self.tools) != 1 else next(iter(self.tools))
+        if name not in self.tools:
             listed = ", ".join(self.tools) or "none"
             return ToolResult(f"no tool {question.tool!r}; there are: {listed}", "refused")
         arguments = fitted(self.tools[name], dict(question.arguments))
@@ -62,21 +70,6 @@ class McpTools:
             return ToolResult(text or "the tool failed and did not say why", "error")
         return ToolResult(text, "found" if text.strip() else "empty")
 
-    def _tool(self, wanted: str) -> str | None:
-        if wanted in self.tools:
-            return wanted
-        return next(iter(self.tools)) if len(self.tools) == 1 else None
-
-    async def _connected(self) -> Any:
-        if self._client is None:
-            self._client = asyncio.get_running_loop().create_future()
-            self._task = asyncio.create_task(self._serve(self._client))
-        try:
-            return await asyncio.wait_for(asyncio.shield(self._client), START_S)
-        except (OSError, TimeoutError, ValueError) as error:
-            detail = str(error) or f"no answer within {START_S:g} s"
-            raise SetupBroken("tools", f"mcp:{self.name}", detail) from error
-
     async def _serve(self, ready: asyncio.Future[Any]) -> None:
         mcp: Any = import_module("mcp")
         try:
@@ -84,6 +77,8 @@ class McpTools:
                 listed = await client.list_tools()
                 self.tools = {each.name: each.input_schema for each in listed.tools}
                 ready.set_result(client)
+                # The client belongs to a task group, which must be left by the task that entered
+                # it.
                 await self._end.wait()
         except Exception as error:  # of a task group, or of the transport: none of the usual kinds
             if ready.done():

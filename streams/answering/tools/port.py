@@ -42,6 +42,8 @@ async def called(tools: Tools, question: UseTool, asked: str) -> ToolCalled:
     """The call's answer as an event."""
     try:
         found = await tools.call(question)
+    # What a tool does wrong is an answer that the policy sees. Anything else is a defect, and gives
+    # the question up.
     except (OSError, ValueError, LookupError, TimeoutError) as error:
         found = ToolResult(f"{type(error).__name__}: {error}"[:300], "error")
     result = found.result if found.result in RESULTS else "error"

@@ -16,18 +16,14 @@ def build(text: str, embedder: Embedder) -> Tools:
 
         return McpTools.of(what)
     if kind == "corpus" and what:
-        return _corpus(what, embedder)
+        from state.tables.corpus import MODES
+        from streams.answering.tools.corpus import CorpusTools
+
+        folder, _, option = what.partition("?")
+        name, _, mode = option.partition("=")
+        if option and (name != "mode" or mode not in MODES):
+            raise ValueError(f"{option!r} is no mode={'|'.join(MODES)}")
+        tools = CorpusTools(Path(folder), embedder, mode if mode in MODES else "hybrid")
+        tools.opened()  # a folder that is no corpus is said here, and not at a policy's first search
+        return tools
     raise ValueError(f"{text!r} is neither corpus:FOLDER nor mcp:COMMAND or mcp:URL")
-
-
-def _corpus(what: str, embedder: Embedder) -> Tools:
-    from state.tables.corpus import MODES
-    from streams.answering.tools.corpus import CorpusTools
-
-    folder, _, option = what.partition("?")
-    name, _, mode = option.partition("=")
-    if option and (name != "mode" or mode not in MODES):
-        raise ValueError(f"{option!r} is no mode={'|'.join(MODES)}")
-    tools = CorpusTools(Path(folder), embedder, mode if mode in MODES else "hybrid")
-    tools.opened()
-    return tools

@@ -34,15 +34,15 @@ class Fake(LoadedModel[list[str]]):
         super().__init__(path, slots=2)
         self.loaded = 0
 
-    async def _load(self) -> list[str]:
+    async def load(self) -> list[str]:
         self.loaded += 1
         await asyncio.sleep(0)
         return ["loaded"]
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         async with self._turns:
-            await self._model()
-            return self._late(1.0)
+            await self.model()
+            return self.late(1.0)
 
 
 def test_a_model_is_loaded_once_however_many_calls_wait_for_it(tmp_path: Path) -> None:

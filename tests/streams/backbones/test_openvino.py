@@ -158,7 +158,7 @@ def test_a_prompt_without_room_is_recorded_as_too_long() -> None:
 def test_a_model_whose_process_ended_is_started_again() -> None:
     async def use(backbone: OpenVino) -> None:
         first = await backbone.complete(asking(sampling=SHORT))
-        child = await backbone._model()  # pyright: ignore[reportPrivateUsage]
+        child = await backbone.model()
         call = asyncio.create_task(backbone.complete(ENDLESS))
         await asyncio.sleep(0)
         os.kill(child._process.pid, signal.SIGKILL)  # pyright: ignore[reportPrivateUsage]

@@ -45,32 +45,33 @@ class LlamaCpp(LoadedModel[Engine]):
         A call that is cancelled, or takes too long, stops decoding at its next token.
         """
         async with self._turns:
-            return await self._decoded(await self._model(), request)
-
-    async def _decoded(self, engine: Engine, request: ModelRequest) -> ModelReply:
-        given_up, begun = Event(), perf_counter()
-        loop = asyncio.get_running_loop()
-        body = body_of(request, self._options, engine.marks)
-        self._given_up.add(given_up)
-        try:
-            async with asyncio.timeout(self._options.patience(request)):
-                return await loop.run_in_executor(self._pool, self._ask, engine, body, given_up)
-        except TimeoutError:
-            return self._late(perf_counter() - begun)
-        finally:
-            given_up.set()
-            self._given_up.discard(given_up)
+            engine = await self.model()
+            given_up, begun = Event(), perf_counter()
+            loop = asyncio.get_running_loop()
+            body = body_of(request, self._options, engine.marks)
+            self._given_up.add(given_up)
+            try:
+                async with asyncio.timeout(self._options.patience(request)):
+                    return await loop.run_in_executor(self._pool, self._ask, engine, body, given_up)
+            except TimeoutError:
+                return self.late(perf_counter() - begun)
+            finally:
+                # The thread goes on decoding until it is told, and keeps its slot for so long.
+                given_up.set()
+                self._given_up.discard(given_up)
 
     async def close(self) -> None:
         """Give up what is being decoded, and free the model."""
         for each in self._given_up:
             each.set()
+        # It waits for the threads: none may still decode when the model is freed.
         self._pool.shutdown(cancel_futures=True)
-        loading = self._let_go()
+        loading = self.let_go()
         if loading is not None and loading.done() and loading.exception() is None:
             loading.result().close()
 
-    async def _load(self) -> Engine:
+    async def load(self) -> Engine:
+        """Load the file in a thread, for it takes seconds."""
         loop = asyncio.get_running_loop()
         try:
             return await loop.run_in_executor(self._pool, Engine, self._path, self._options)
@@ -83,7 +84,7 @@ class LlamaCpp(LoadedModel[Engine]):
         seconds = perf_counter() - begun
         if isinstance(heard, Fault):
             fault = None if given_up.is_set() else heard.detail
-            return self._failed(fault, seconds, too_long=is_too_long(heard))
+            return self.failed(fault, seconds, too_long=is_too_long(heard))
         return ModelReply(
             text=heard.text,
             finish=heard.finish,

@@ -27,6 +27,7 @@ def body_of(request: ModelRequest, options: Options, marks: Marks) -> bytes:
         "seed": request.seed % _SEEDS,
         "max_tokens": cap,
         "cache_prompt": options.cache,
+        # Streamed although nobody reads along: only between two events can a call be given up.
         "stream": True,
         "stream_options": {"include_usage": True},
     }
@@ -37,6 +38,8 @@ def body_of(request: ModelRequest, options: Options, marks: Marks) -> bytes:
         "logprobs": sampling.logprobs or None,
     }
     body |= {name: value for name, value in wishes.items() if value is not None}
+    # A small model seldom writes a form by itself. Under the grammar every reply can be read, and
+    # costs no second question.
     if options.constrained and request.reply is not None:
         body["grammar"] = grammar_of(request.reply, cap, marks)
     return orjson.dumps(body)

@@ -28,13 +28,26 @@ class Engine:
     """
 
     def __init__(self, path: Path, options: Options) -> None:
+        library: Any = import_module("xllamacpp")
         self._folder = TemporaryDirectory(prefix="metalogue-")
+        listening = Path(self._folder.name) / "llama.sock"
+        wanted = library.CommonParams()
+        wanted.model.path = str(path)
+        # A socket in the file system and no port: nobody else on this machine may ask the model.
+        wanted.hostnames = [str(listening)]
+        wanted.n_threads_http, wanted.ui, wanted.endpoint_slots = 1, False, False
+        wanted.verbosity, wanted.warmup = QUIET, False
+        wanted.n_parallel, wanted.n_ctx = options.slots, options.slots * options.context
+        threads = options.threads or idle_cores()
+        wanted.cpuparams.n_threads = wanted.cpuparams_batch.n_threads = threads
+        wanted.cache_prompt = options.cache
+        wanted.cache_ram_mib = options.cache_mib if options.cache else 0
         try:
-            self._server: Any = _library().Server(_parameters(path, options, self._folder.name))
+            self._server: Any = library.Server(wanted)
         except RuntimeError as error:
             self._folder.cleanup()
             raise SetupBroken("model", str(path), "llama.cpp cannot load this file") from error
-        self.marks = marks_of(_socket(self._folder.name))
+        self.marks = marks_of(listening)
 
     def chat(self, body: bytes, given_up: Callable[[], bool]) -> bytes:
         """The reply to a chat request, as the events of a stream; cut short once it is given up."""
@@ -61,6 +74,8 @@ def need_library() -> None:
 
 def keep_signals() -> None:
     """Hand Ctrl-C and SIGTERM back to those who had them: loading a model takes both away."""
+    # Only the main thread may set handlers. It is there that the loading is awaited, so it comes by
+    # here.
     if threading.current_thread() is not threading.main_thread():
         return
     for each in (signal.SIGINT, signal.SIGTERM):
@@ -72,26 +87,6 @@ def keep_signals() -> None:
 
 def idle_cores() -> int:
     """Cores that this process may use and that nothing else keeps busy; one at least."""
+    # llama.cpp's threads wait for each other at every step, so that one which must share its core
+    # slows all of them down.
     return max(1, len(os.sched_getaffinity(0)) - round(os.getloadavg()[0]))
-
-
-def _library() -> Any:
-    return import_module("xllamacpp")
-
-
-def _socket(folder: str) -> Path:
-    return Path(folder) / "llama.sock"
-
-
-def _parameters(path: Path, options: Options, folder: str) -> Any:
-    wanted = _library().CommonParams()
-    wanted.model.path = str(path)
-    wanted.hostnames = [str(_socket(folder))]
-    wanted.n_threads_http, wanted.ui, wanted.endpoint_slots = 1, False, False
-    wanted.verbosity, wanted.warmup = QUIET, False
-    wanted.n_parallel, wanted.n_ctx = options.slots, options.slots * options.context
-    threads = options.threads or idle_cores()
-    wanted.cpuparams.n_threads = wanted.cpuparams_batch.n_threads = threads
-    wanted.cache_prompt = options.cache
-    wanted.cache_ram_mib = options.cache_mib if options.cache else 0
-    return wanted

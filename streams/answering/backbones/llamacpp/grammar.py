@@ -41,27 +41,28 @@ Before: TypeAlias = Literal["nothing", "line", "text"]
 @lru_cache(maxsize=512)
 def grammar_of(reply: Reply, cap: int, marks: Marks) -> str:
     """The GBNF grammar of a reply of at most ``cap`` tokens of a vocabulary with these marks."""
-    ways_in = " | ".join(_way(reply, chosen, cap) for chosen in ways(reply))
+    roots: list[str] = []
+    # Which fields a reply has hangs on its choices, and a grammar cannot look back at what was chosen:
+    # so each way to choose has a root of its own.
+    for chosen in ways(reply):
+        fields = fitting([field for field in reply.fields if needed(field, chosen)], cap)
+        room = room_in(fields, cap, reply.reasons)
+        form = _form(fields, chosen, room, "nothing")
+        if not room.reasoning:
+            roots.append(form)
+            continue
+        reasoning = _tokens(room.reasoning)
+        answers = all(field.kind == "answer" for field in fields)
+        roots.append(
+            f"({reasoning} (end {form})? | {form})" if answers else f"({reasoning} end)? {form}"
+        )
     colon = _one_of(marks.colons) or literal(":")
     end = " | ".join(filter(None, (literal("\n"), _one_of(marks.ends))))
-    return f"root ::= {ways_in}\n{GROUP}\ncolon ::= {colon}\nend ::= {end}"
+    return f"root ::= {' | '.join(roots)}\n{GROUP}\ncolon ::= {colon}\nend ::= {end}"
 
 
 def _one_of(tokens: Sequence[int]) -> str:
     return " | ".join(f"<[{token}]>" for token in tokens)
-
-
-def _way(reply: Reply, chosen: Chosen, cap: int) -> str:
-    """The whole reply that follows from some choices."""
-    fields = fitting([field for field in reply.fields if needed(field, chosen)], cap)
-    room = room_in(fields, cap, reply.reasons)
-    form = _form(fields, chosen, room, "nothing")
-    if not room.reasoning:
-        return form
-    reasoning = _tokens(room.reasoning)
-    if all(field.kind == "answer" for field in fields):
-        return f"({reasoning} (end {form})? | {form})"
-    return f"({reasoning} end)? {form}"
 
 
 def _form(fields: Sequence[Field], chosen: Chosen, room: TokenBudget, before: Before) -> str:
@@ -69,22 +70,20 @@ def _form(fields: Sequence[Field], chosen: Chosen, room: TokenBudget, before: Be
     if not fields:
         return ""
     field, *rest = fields
-    line = _line(field, chosen, room, before)
-    after: Before = "text" if field.kind == "text" else "line"
-    following = _form(rest, chosen, room, after)
-    if field.required:
-        return f"{line} {following}"
-    if after == before or not rest:
-        return f"({line})? {following}"
-    return f"({line} {following} | {_form(rest, chosen, room, before)})"
-
-
-def _line(field: Field, chosen: Chosen, room: TokenBudget, before: Before) -> str:
     made = chosen.get(field.label)
     value = _value(field, room) if made is None else literal(f" {made}")
     start = {"nothing": "", "line": literal("\n") + " ", "text": "end "}[before]
     label = f"{literal(field.label)} colon" if field.kind == "text" else literal(f"{field.label}:")
-    return f"{start}{label} {value}"
+    line = f"{start}{label} {value}"
+    after: Before = "text" if field.kind == "text" else "line"
+    following = _form(rest, chosen, room, after)
+    if field.required:
+        return f"{line} {following}"
+    # What follows is spelled out twice only where it begins otherwise without this field: each such
+    # field doubles the grammar.
+    if after == before or not rest:
+        return f"({line})? {following}"
+    return f"({line} {following} | {_form(rest, chosen, room, before)})"
 
 
 def _value(field: Field, room: TokenBudget) -> str:
@@ -94,26 +93,21 @@ def _value(field: Field, room: TokenBudget) -> str:
         case "choice":
             return choice(field)
         case "answer":
-            return _answer(room.answer)
+            # It neither begins with a blank nor repeats the form's dots.
+            inside = f"([^ .{{}}\\r\\n] | group) ([^{{}}\\r\\n] | group){{0,{room.answer - 1}}}"
+            return f'" \\\\boxed{{" {inside} "}}"'
         case "text":
             return _tokens(room.text)
+        case "list" if field.ratings and field.steps:
+            asked = (f"{literal(f'{STEP}{step}: ')} {ratings_of(field)}" for step in field.steps)
+            return " ".join(asked)
         case "list" if field.ratings:
-            return _rated(field, room)
+            # Nobody says which steps: as many lines as there is room for.
+            line = f'{literal(STEP)} [1-9] [0-9]? ": " {ratings_of(field)}'
+            return f"({line}){{1,{rated(field, room)}}}"
         case "list":
             item = f'("\\n- " [^ \\t\\r\\n] [^\\r\\n]{{0,{min(room.item, LONGEST_ITEM)}}})'
             return f"{item}{{{field.least},{items(field)}}}"
-
-
-def _rated(field: Field, room: TokenBudget) -> str:
-    """A line of ratings for each step that is asked for; where nobody says which, for as many as there is room for."""
-    if field.steps:
-        return " ".join(f"{literal(f'{STEP}{step}: ')} {ratings_of(field)}" for step in field.steps)
-    return f'({literal(STEP)} [1-9] [0-9]? ": " {ratings_of(field)}){{1,{rated(field, room)}}}'
-
-
-def _answer(most: int) -> str:
-    """An answer that neither begins with a blank nor repeats the form's dots."""
-    return f'" \\\\boxed{{" ([^ .{{}}\\r\\n] | group) ([^{{}}\\r\\n] | group){{0,{most - 1}}} "}}"'
 
 
 def _tokens(most: int) -> str:

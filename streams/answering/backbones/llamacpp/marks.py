@@ -48,6 +48,8 @@ def marks_of(listening: Path) -> Marks:
     with closing(_Local(listening)) as server:
         try:
             return Marks(tuple(_single(server, _COLONS)), tuple(_single(server, _ENDS)))
+        # Without marks the grammar knows labels and lines by their letters: some replies lose their
+        # place, and nothing else is lost.
         except (OSError, HTTPException, ValueError, KeyError, TypeError):
             return Marks()
 
@@ -68,13 +70,8 @@ class _Local(HTTPConnection):
 def _single(server: _Local, texts: Sequence[str]) -> Iterable[int]:
     """The tokens of those texts that are one token each."""
     for text in texts:
-        tokens = _tokens(server, text)
+        asked = json.dumps({"content": text, "add_special": False, "with_pieces": True})
+        server.request("POST", "/tokenize", asked, {"Content-Type": "application/json"})
+        tokens: list[dict[str, Any]] = json.loads(server.getresponse().read())["tokens"]
         if len(tokens) == 1 and tokens[0]["piece"] == text:
             yield int(tokens[0]["id"])
-
-
-def _tokens(server: _Local, text: str) -> list[dict[str, Any]]:
-    asked = json.dumps({"content": text, "add_special": False, "with_pieces": True})
-    server.request("POST", "/tokenize", asked, {"Content-Type": "application/json"})
-    found: list[dict[str, Any]] = json.loads(server.getresponse().read())["tokens"]
-    return found

@@ -42,6 +42,8 @@ def fitting(fields: Sequence[Field], cap: int) -> tuple[Field, ...]:
     kept = tuple(fields)
     for field in fields:
         if not field.required and field.kind in FREE and _least(kept, cap) > cap:
+            # One by one, from the first on, until the rest fits: the last fields are what a reply
+            # is for, above all its answer.
             kept = tuple(each for each in kept if each is not field)
     return kept
 
@@ -51,9 +53,13 @@ def room_in(fields: Sequence[Field], cap: int, asked: bool = False) -> TokenBudg
 
     There is room for reasoning where it is ``asked`` for, and where no text or list comes first.
     """
+    # The reasoning is bounded so that the cap never falls on the answer: a reply that is cut before
+    # it is paid for and worth nothing.
     left = max(0, cap - _least(fields, cap) - SLACK)
     reasons = asked or not fields or fields[0].kind not in FREE
-    shares = sum(map(_texts, fields)) + 2 * reasons
+    # Ratings are short: they have no share in what is left over, for theirs is set aside above.
+    free = (field for field in fields if field.kind in FREE and not field.ratings)
+    shares = sum(map(items, free)) + 2 * reasons
     share = left // shares if shares else 0
     return TokenBudget(cap, 2 * share if reasons else 0, LEAST_TEXT + share, _answer(cap))
 
@@ -76,32 +82,27 @@ def _rating(field: Field) -> int:
     return BULLET + STEP_TOKENS + RATING_TOKENS * len(field.ratings)
 
 
-def _texts(field: Field) -> int:
-    """How many texts of a field take a share of what is left over. Ratings are short: theirs is set aside."""
-    return items(field) if field.kind in FREE and not field.ratings else 0
-
-
 def _answer(cap: int) -> int:
     return min(LONGEST_ANSWER, max(SHORTEST_ANSWER, cap // 3))
 
 
 def _least(fields: Sequence[Field], cap: int) -> int:
-    return sum(4 + len(field.label) // 3 + _value(field, cap) for field in fields)
-
-
-def _value(field: Field, cap: int) -> int:
-    """Tokens that a field's value needs at least."""
-    match field.kind:
-        case "choice":
-            return 2 + max(map(len, field.choices)) // 2
-        case "number":
-            return NUMBER_TOKENS
-        case "answer":
-            return 6 + _answer(cap)
-        case "text":
-            return LEAST_TEXT
-        case "list" if field.ratings:
-            known = len(field.steps) or max(1, cap // 2 // _rating(field))
-            return _rating(field) * min(known, MOST_RATED)
-        case "list":
-            return (BULLET + LEAST_TEXT) * items(field)
+    """Tokens that the fields need at least, labels and values together."""
+    least = 0
+    for field in fields:
+        match field.kind:
+            case "choice":
+                value = 2 + max(map(len, field.choices)) // 2
+            case "number":
+                value = NUMBER_TOKENS
+            case "answer":
+                value = 6 + _answer(cap)
+            case "text":
+                value = LEAST_TEXT
+            case "list" if field.ratings:
+                known = len(field.steps) or max(1, cap // 2 // _rating(field))
+                value = _rating(field) * min(known, MOST_RATED)
+            case "list":
+                value = (BULLET + LEAST_TEXT) * items(field)
+        least += 4 + len(field.label) // 3 + value
+    return least

@@ -1,4 +1,15 @@
-"""Model replies from an OpenAI-compatible endpoint."""
+"""Model replies from an OpenAI-compatible endpoint.
+
+Theory of operation. ``OpenAIBackbone.complete`` makes the body of a request, and ``Persistence`` asks until
+something can be recorded: each attempt waits at the endpoint's gate, goes over the line, and teaches what all calls
+of that endpoint share (``endpoint``). What comes back are bytes: ``reading`` and ``sse`` make a reply or a
+``Fault`` of them, and ``faults`` says whose fault it is. Only that decides whether the call is repeated,
+recorded, or raised; ``providers`` asks over another line, and shares all the rest.
+
+The key must never leave: every text that a server wrote passes the ``Site``, which masks it, before it is
+logged, raised or recorded. A server that answers anything at all must not bring a worker down, so nothing
+that reads its answer raises.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +45,8 @@ from streams.core.backbone import (
 
 _log = logging.getLogger(__name__)
 
+# Only what changes a reply belongs here, and nothing of how patiently it is asked: backbones of one
+# shape stand for each other, and a fork takes the replies of its parent over from one to the other.
 SHAPING = ("structured", "native_tools", "reasoning_effort", "chat_template_kwargs", "extra_body")
 FINISH: dict[Kind, str] = {"timeout": "timeout", "refusal": "refusal"}  # any other fault: error
 
@@ -72,6 +85,7 @@ class OpenAIBackbone:
         environ: Mapping[str, str] | None = None,
         pool: EndpointPool | None = None,
     ) -> None:
+        # At once, and not at the first call: a worker that can ask nobody must not take problems.
         need_client()
         found = os.environ if environ is None else environ
         site = find_site(
@@ -82,9 +96,9 @@ class OpenAIBackbone:
             key_source=key_source,
             url_source=url_source,
         )
-        self._begin(site, options or Options(), pool, ChatTransport)
+        self.begin(site, options or Options(), pool, ChatTransport)
 
-    def _begin(
+    def begin(
         self,
         site: Site,
         options: Options,
@@ -94,13 +108,20 @@ class OpenAIBackbone:
         """Set up what lasts from call to call; ``line`` is what requests go over."""
         self._site, self._options = site, options
         self._model = site.model
+        # The official endpoint refuses the older name for its newer models; most other servers know
+        # no other.
         self._cap_name = CAP_NAMES[site.url == OFFICIAL]
+        # Shared with every backbone of this model, whichever role it answers: the endpoint meets
+        # one client, and bears only so much of it.
         self._state = (pool or EndpointPool()).state_of(
             site.where, site.model, options.max_connections
         )
         self._line = line(site, options, self._state)
         self._persistence = Persistence(options, self._state)
         self._finding: asyncio.Task[str] | None = None
+        # Learned by asking, for nothing tells beforehand what an endpoint takes. It holds for as
+        # long as the worker runs, so that a refusal is paid for with one attempt and not with one
+        # for each call.
         self._refused: set[str] = set()
 
     def __repr__(self) -> str:
@@ -146,15 +167,43 @@ class OpenAIBackbone:
         model = await self.model()
         asked, tally = body_of(request, model, self._options, self._cap_name), Attempts()
         sent = adapted(asked, self._refused)
-        outcome = await self._ask(sent, tally, request)
-        while (
-            isinstance(outcome, Fault) and (other := self._other(asked, sent, outcome)) is not None
-        ):
-            sent = other
-            outcome = await self._ask(sent, tally, request)
-        if isinstance(outcome, Heard):
-            return self._reply(outcome, tally, model, left_out(asked, sent))
-        return self._without(outcome, tally, model)
+        # Each round sends less than the one before, so this ends; all its attempts are one call.
+        while isinstance(heard := await self._ask(sent, tally, request), Fault):
+            other = self._other(asked, sent, heard)
+            if other is not None:
+                sent = other
+                continue
+            self._raise(heard, tally)
+            _log.warning("%s: recorded as %s: %s", self._site.where, heard.kind, heard.detail)
+            return ModelReply(
+                text="",
+                finish=FINISH.get(heard.kind, "error"),
+                too_long=is_too_long(heard),
+                model=model,
+                attempts=tally.attempts,
+                free=tally.free,
+                seconds=tally.seconds,
+            )
+        text = self._site.unkeyed(heard.text)
+        # A key could be put together again from the tokens of a reply whose text is masked.
+        keeps_tokens = self._options.token_logprobs and text == heard.text
+        return ModelReply(
+            text=text,
+            thought=None if heard.thought is None else self._site.unkeyed(heard.thought),
+            dropped=left_out(asked, sent),
+            finish=heard.finish,
+            model=self._site.unkeyed(heard.model or model),
+            attempts=tally.attempts,
+            free=tally.free,
+            prompt_tokens=heard.prompt_tokens,
+            completion_tokens=heard.completion_tokens,
+            reasoning_tokens=heard.reasoning_tokens,
+            cached_tokens=heard.cached_tokens,
+            seconds=tally.seconds,
+            logprob=heard.logprob,
+            answer_logprob=heard.answer_logprob,
+            token_logprobs=heard.token_logprobs if keeps_tokens else None,
+        )
 
     def _other(self, asked: Body, sent: Body, fault: Fault) -> Body | None:
         """What to send instead where the endpoint refuses a parameter; none where that is not the fault.
@@ -164,6 +213,7 @@ class OpenAIBackbone:
         refused = refused_by(fault, sent)
         if not refused:
             return uncapped(sent, fault)
+        # Calls that were under way together are refused together, and it is said once.
         if not refused <= self._refused:
             self._refused |= refused
             named = " and ".join(sorted(refused))
@@ -180,6 +230,7 @@ class OpenAIBackbone:
         if self._model is None:
             if self._finding is None or self._finding.done():
                 self._finding = asyncio.create_task(self._find())
+            # A call that is cancelled must not take the question from the others that wait for it.
             self._model = await asyncio.shield(self._finding)
         return self._model
 
@@ -194,6 +245,8 @@ class OpenAIBackbone:
             arrived = await self._line.complete(in_its_form(body), request.sampling.timeout_s)
             if isinstance(arrived, Fault):
                 return arrived
+            # Who says that his limit is used up is believed before he has to refuse: the replies
+            # that are under way come first.
             if arrived.hold_s:
                 self._persistence.hold(arrived.hold_s)
             heard = read(arrived.raw, self._site.masked)
@@ -201,48 +254,10 @@ class OpenAIBackbone:
 
         return await self._persistence.ask(send, tally, request.seed)
 
-    def _reply(
-        self, heard: Heard, tally: Attempts, model: str, dropped: tuple[str, ...]
-    ) -> ModelReply:
-        return ModelReply(
-            text=self._site.unkeyed(heard.text),
-            thought=None if heard.thought is None else self._site.unkeyed(heard.thought),
-            dropped=dropped,
-            finish=heard.finish,
-            model=self._site.unkeyed(heard.model or model),
-            attempts=tally.attempts,
-            free=tally.free,
-            prompt_tokens=heard.prompt_tokens,
-            completion_tokens=heard.completion_tokens,
-            reasoning_tokens=heard.reasoning_tokens,
-            cached_tokens=heard.cached_tokens,
-            seconds=tally.seconds,
-            logprob=heard.logprob,
-            answer_logprob=heard.answer_logprob,
-            token_logprobs=self._tokens_of(heard),
-        )
-
-    def _tokens_of(self, heard: Heard) -> tuple[tuple[str, float], ...] | None:
-        """Its tokens where they are kept; never those of a reply that repeats the key, whose text is masked."""
-        hides = self._site.unkeyed(heard.text) != heard.text
-        return heard.token_logprobs if self._options.token_logprobs and not hides else None
-
-    def _without(self, fault: Fault, tally: Attempts, model: str) -> ModelReply:
-        """The reply that is recorded when none could be had. Raises where none may be."""
-        self._raise(fault, tally)
-        _log.warning("%s: recorded as %s: %s", self._site.where, fault.kind, fault.detail)
-        return ModelReply(
-            text="",
-            finish=FINISH.get(fault.kind, "error"),
-            too_long=is_too_long(fault),
-            model=model,
-            attempts=tally.attempts,
-            free=tally.free,
-            seconds=tally.seconds,
-        )
-
     def _raise(self, fault: Fault, tally: Attempts) -> None:
         where, detail = self._site.where, fault.detail
+        # The moment's fault waits until the endpoint is back. The set-up's ends the worker: every
+        # problem would meet it, and each would be charged for what is nobody's fault but ours.
         if fault.kind in MOMENT:
             raise Unreachable(where, detail, self._persistence.tried(tally))
         if fault.kind in SETUP:
@@ -254,19 +269,15 @@ class OpenAIBackbone:
             raise SetupBroken(fault.kind, where, said.get(fault.kind, detail))
 
     async def _find(self) -> str:
-        return self._only(await self._offered())
-
-    async def _offered(self) -> list[str]:
-        tally = Attempts()
+        """The only model that the endpoint offers. Raises ``SetupBroken`` where there is none or a choice."""
+        tally, offered = Attempts(), list[str]()
         found = await self._persistence.ask(self._line.models, tally, 0)
         if not isinstance(found, Fault):
-            return [self._site.unkeyed(name) for name in model_ids(found.raw)]
-        if found.kind in ("model", "error", "refusal"):  # endpoints need not list their models
-            return []
-        self._raise(found, tally)
-        raise Unreachable(self._site.where, found.detail, self._persistence.tried(tally))
-
-    def _only(self, offered: list[str]) -> str:
+            offered = [self._site.unkeyed(name) for name in model_ids(found.raw)]
+        elif found.kind not in ("model", "error", "refusal"):
+            # These three kinds mean that it lists no models, which endpoints need not do.
+            self._raise(found, tally)
+            raise Unreachable(self._site.where, found.detail, self._persistence.tried(tally))
         if len(offered) == 1:
             return offered[0]
         shown = ", ".join(offered[:5]) + (" …" if len(offered) > 5 else "")

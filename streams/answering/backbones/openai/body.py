@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from schemas.questions import Sampling
 from streams.answering.backbones.openai.faults import Fault
 from streams.answering.backbones.openai.options import Options
 from streams.answering.backbones.openai.tools import declared
@@ -25,6 +24,8 @@ def encodable(text: str) -> str:
     """The text with every lone surrogate replaced: UTF-8 has no place for one."""
     if text.isascii():
         return text
+    # By way of UTF-16, in which two surrogates that belong together become the letter that they
+    # stand for.
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -32,9 +33,20 @@ def body_of(request: ModelRequest, model: str, options: Options, cap_name: str) 
     """The JSON body of one call."""
     messages = [{"role": role, "content": encodable(text)} for role, text in request.messages]
     body: dict[str, Any] = {"model": model, "messages": messages}
+    # Big providers refuse a seed or have none: sent with every call it would stand on every record
+    # as left out, for nothing.
     if options.send_seed == "true" or (options.send_seed == "used" and request.seeded):
         body["seed"] = request.seed % _SEEDS
-    body |= _sampling(request.sampling, cap_name)
+    sampling = request.sampling
+    chosen: dict[str, Any] = {
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        cap_name: sampling.max_tokens,
+        "stop": list(sampling.stop) or None,
+        "logprobs": sampling.logprobs or None,
+    }
+    # A parameter that nobody chose is not sent: each is one more that some endpoint may refuse.
+    body |= {name: value for name, value in chosen.items() if value is not None}
     if options.token_logprobs:
         body["logprobs"] = True
     if options.native_tools and request.tools:
@@ -48,18 +60,8 @@ def body_of(request: ModelRequest, model: str, options: Options, cap_name: str) 
         body["reasoning_effort"] = options.reasoning_effort
     if options.chat_template_kwargs:
         body["chat_template_kwargs"] = orjson.loads(options.chat_template_kwargs)
+    # Last, since it wins over all that stands above: it is there for what we know nothing of.
     return body | (orjson.loads(options.extra_body) if options.extra_body else {})
-
-
-def _sampling(sampling: Sampling, cap_name: str) -> dict[str, Any]:
-    values: dict[str, Any] = {
-        "temperature": sampling.temperature,
-        "top_p": sampling.top_p,
-        cap_name: sampling.max_tokens,
-        "stop": list(sampling.stop) or None,
-        "logprobs": sampling.logprobs or None,
-    }
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def adapted(body: Body, refused: AbstractSet[str]) -> Body:
@@ -68,6 +70,7 @@ def adapted(body: Body, refused: AbstractSet[str]) -> Body:
     for name, other in (CAP_NAMES, CAP_NAMES[::-1]):
         if name in body and name in refused and other not in refused:
             rest[other] = body[name]
+    # The official endpoint allows this one only beside the other.
     if "stream" in refused:
         rest.pop("stream_options", None)
     return rest
@@ -78,6 +81,7 @@ def refused_by(fault: Fault, sent: Body) -> frozenset[str]:
 
     Of two that exclude each other, such as ``temperature`` and ``top_p``, only the second is given up.
     """
+    # Whatever else an endpoint refuses, a smaller body would not help it.
     if fault.kind != "model":
         return frozenset()
     named = fault.names & (sent.keys() - NEEDED)

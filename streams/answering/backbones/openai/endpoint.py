@@ -30,27 +30,26 @@ class EndpointState:
     def why(self) -> str | None:
         """Why calls wait here; nothing where none does."""
         now = monotonic()
-        waiting = self.gate.waiting + self.resting
         if self.breaker.until_s is not None:
-            return f"{self.name}: {self._silent(self.breaker.until_s - now)}"
+            left_s = self.breaker.until_s - now
+            when = f"asked again in {left_s:.0f} s" if left_s > 0 else "being tried"
+            silent = f"{self.breaker.failures} failures in a row, {when}"
+            return f"{self.name}: {silent}: {self.trouble}"
+        waiting = self.gate.waiting + self.resting
         if not waiting:
             return None
         said = f"{self.gate.inside} calls under way, {waiting} wait"
         if self.pieces:
             said += f", {self.pieces} pieces streamed in"
-        return f"{self.name}: {said}{self._held(now)}"
-
-    def _silent(self, left_s: float) -> str:
-        when = f"asked again in {left_s:.0f} s" if left_s > 0 else "being tried"
-        return f"{self.breaker.failures} failures in a row, {when}: {self.trouble}"
-
-    def _held(self, now_s: float) -> str:
+        # The narrowest reason alone: a pause holds everybody, whatever else does.
         until = self.gate.paused_until
         if until is not None:
-            return f"; paused for {max(until - now_s, 0):.0f} s: {self.trouble}"
-        if self.resting:
-            return f"; {self.resting} back off: {self.trouble}"
-        return f"; it bears {self.limiter.limit}" if self.gate.inside >= self.limiter.limit else ""
+            said += f"; paused for {max(until - now, 0):.0f} s: {self.trouble}"
+        elif self.resting:
+            said += f"; {self.resting} back off: {self.trouble}"
+        elif self.gate.inside >= self.limiter.limit:
+            said += f"; it bears {self.limiter.limit}"
+        return f"{self.name}: {said}"
 
 
 class EndpointPool:

@@ -39,6 +39,9 @@ LOST: frozenset[Kind] = frozenset({"lost", "failed"})
 MOMENT: frozenset[Kind] = frozenset({*LOST, "busy", "unasked"})
 ONCE_MORE: frozenset[Kind] = frozenset({"timeout", "junk"})
 
+# A wrong path looks like a wrong model (404, 405): both are for a person to set right. Whoever puts
+# us off with 503 or 529 is there, so this must not open the breaker; 408, 409 and 425 are failures
+# that the next attempt need not meet.
 BY_STATUS: dict[int, Kind] = {
     **dict.fromkeys((401, 403), "auth"),
     407: "proxy",
@@ -89,6 +92,8 @@ _NO_TOOLS = re.compile(
 )
 """Servers that have no tool calls, or were started without them, say so in words of their own."""
 _EXCLUDES = re.compile(r"cannot both|only one of|use only one|mutually exclusive", re.IGNORECASE)
+# Words that can be a parameter. A refusal is read for the names of what we sent, since every server
+# words it in its own way; only what it names is left out, and not what we suppose that it means.
 _NAMES = re.compile(r"[A-Za-z][A-Za-z0-9_]{2,60}")
 _NOT_TLS = re.compile(r"http request (?:was sent )?to (?:an )?https (?:port|server)", re.IGNORECASE)
 _OURS = frozenset(
@@ -159,6 +164,7 @@ def of_status(
     words = _NAMES.findall(f"{everything} {parameter if isinstance(parameter, str) else ''}")
     names = frozenset((*words, *map(str.lower, words)))
     if _NO_TOOLS.search(everything):
+        # Their words seldom hold the parameter's own name.
         names |= {"tools"}
     # A refused key may come back in the message; the first word is the code.
     shown = " ".join(" ".join(said[:1] if kind == "auth" else said).split())
@@ -184,7 +190,11 @@ def _error(body: object) -> dict[str, Any]:
 
 
 def _kind(status: int, said: str, parameter: object, pause: float | None) -> Kind:
-    if _is_spent(status, said, pause):
+    # The words come before the status: one status stands for several faults. Spent quota comes first of
+    # all, for it is told with the status of a limit that passes, and would be asked again for hours.
+    passes = pause is not None or _PASSES.search(said) is not None
+    perhaps = status == 429 and not passes and _PERHAPS_SPENT.search(said) is not None
+    if status in (400, 403, 429) and (_SPENT.search(said) or perhaps):
         return "quota"
     if status in (400, 403) and _FILTERED.search(said):
         return "refusal"
@@ -198,19 +208,14 @@ def _kind(status: int, said: str, parameter: object, pause: float | None) -> Kin
         return BY_STATUS[status]
     if status in (400, 422):
         return _bad_request(said, parameter)
+    # Of a status that nobody told us of: the request is to blame for those of the client, and its
+    # problem alone is charged; the others may pass.
     return "error" if 400 <= status < 500 else "failed"
 
 
-def _is_spent(status: int, said: str, pause: float | None) -> bool:
-    if status not in (400, 403, 429):
-        return False
-    if _SPENT.search(said):
-        return True
-    passes = pause is not None or _PASSES.search(said) is not None
-    return status == 429 and not passes and _PERHAPS_SPENT.search(said) is not None
-
-
 def _bad_request(said: str, parameter: object) -> Kind:
+    """The prompt's fault, unless the words blame what we send with every call."""
+    # Length comes first: such a refusal often names ``max_tokens``, and leaving that out would not help.
     if _TOO_LONG.search(said):
         return "error"
     if _NOT_TLS.search(said):

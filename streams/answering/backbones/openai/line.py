@@ -87,12 +87,29 @@ class ChatTransport:
             await client.close()
 
     async def _send(self, sending: Sending, timeout_s: float | None = None) -> Arrived | Fault:
-        """One attempt. Only our own clock makes a timeout: transports call much else one."""
-        client, clock = self._opened(), Clock(self.options, timeout_s)
+        """One attempt. Only our own clock makes a timeout: transports call much else one.
+
+        Raises ``SetupBroken`` where a proxy or certificate of the environment forbids a client.
+        """
+        if self._closed:
+            raise RuntimeError(f"the backbone at {self.site.where} is closed")
+        if self._client is None:
+            need_http_proxy(self.site)
+            try:
+                self._client = client(self.site, self.options)
+            except Exception as error:  # of the system, of the client or of its transport
+                detail = f"no client can be made: {type(error).__name__}: {error}"
+                raise SetupBroken("client", self.site.where, detail) from error
+        # Only here: whoever spells a backbone and never asks it need not wait for the client to load.
+        from openai import AsyncStream
+
+        clock = Clock(self.options, timeout_s)
         try:
             async with clock.limit:
-                return await self._read(await sending(client, _stream()), clock)
+                return await self._read(await sending(self._client, AsyncStream[object]), clock)
         except Exception as error:
+            # First of all: what the transport raises when our clock ends it looks like a connection
+            # that broke.
             if clock.limit.expired():
                 return Fault("timeout", clock.told)
             fault = fault_of(error, self.options.connect_s)
@@ -111,6 +128,8 @@ class ChatTransport:
                 async for piece in coming:
                     found += piece
                     came += 1
+                    # Counted while it comes in, so that whoever watches can tell a long reply from
+                    # an endpoint that hangs.
                     self.state.pieces += 1
                     clock.heard()
         except TooLong:
@@ -119,19 +138,6 @@ class ChatTransport:
             self.state.pieces -= came
             await stream.close()
         return Arrived(bytes(found), hold_back(stream.response.headers))
-
-    def _opened(self) -> AsyncOpenAI:
-        """The client. Raises ``SetupBroken`` where a proxy or certificate of the environment forbids one."""
-        if self._closed:
-            raise RuntimeError(f"the backbone at {self.site.where} is closed")
-        if self._client is None:
-            need_http_proxy(self.site)
-            try:
-                self._client = client(self.site, self.options)
-            except Exception as error:  # of the system, of the client or of its transport
-                detail = f"no client can be made: {type(error).__name__}: {error}"
-                raise SetupBroken("client", self.site.where, detail) from error
-        return self._client
 
 
 Sending: TypeAlias = (
@@ -149,6 +155,7 @@ class Clock:
     def __init__(self, options: Options, timeout_s: float | None = None) -> None:
         self.loop = asyncio.get_running_loop()
         self.timeout_s = options.timeout_s if timeout_s is None else timeout_s
+        # Two ends: one for the whole attempt, and an earlier one that moves on with every piece.
         self.last = self.loop.time() + self.timeout_s
         self.idle_s = options.idle_s if options.stream else self.timeout_s
         self.limit = asyncio.timeout(None)
@@ -177,9 +184,3 @@ class Clock:
         if self.loop.time() >= self.last:
             return f"no reply within {self.timeout_s:g} s"
         return f"nothing more came for {self.idle_s:g} s"
-
-
-def _stream() -> type[AsyncStream[object]]:
-    from openai import AsyncStream
-
-    return AsyncStream[object]

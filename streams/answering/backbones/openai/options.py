@@ -53,18 +53,19 @@ class Options:
     extra_body: str = ""
 
     def __post_init__(self) -> None:
+        # Looked at here, where the option was written, and not at the first call of a worker.
         for name in ("chat_template_kwargs", "extra_body"):
-            _need_object(name, getattr(self, name))
+            text = getattr(self, name)
+            try:
+                value: object = orjson.loads(text) if text else {}
+            except ValueError as error:
+                raise ValueError(f"openai option {name} is no JSON: {error}") from None
+            if not isinstance(value, dict):
+                raise ValueError(f"openai option {name} must be a JSON object")
         if self.send_seed not in SEEDS:
             raise ValueError(
                 f"openai option send_seed must be {', '.join(SEEDS)}, not {self.send_seed!r}"
             )
-
-
-def _same_site(one: str, other: str) -> bool:
-    """Whether two addresses are of one host, spoken to in the same way."""
-    (a, b) = (urlsplit(each) for each in (one, other))
-    return (a.scheme, a.netloc) == (b.scheme, b.netloc)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,21 +88,13 @@ class Site:
 
     def unkeyed(self, text: str) -> str:
         """A reply without the key. A key as short as ``EMPTY`` stays: it is a word that a reply may well hold."""
+        # A word like this would be torn out of honest replies, which the record has to hold as they
+        # were.
         return text if len(self.key) < SHORTEST_KEY else self.masked(text)
 
     def hidden(self, fault: Fault) -> Fault:
         """The fault without the key."""
         return replace(fault, detail=self.masked(fault.detail))
-
-
-def _need_object(name: str, text: str) -> None:
-    """Raises ``ValueError`` unless the text is empty or a JSON object."""
-    try:
-        value: object = orjson.loads(text) if text else {}
-    except ValueError as error:
-        raise ValueError(f"openai option {name} is no JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise ValueError(f"openai option {name} must be a JSON object")
 
 
 def shown(url: str) -> str:
@@ -146,13 +139,17 @@ def find_site(
         raise SetupBroken("model", "openai", f"{URL} names no host and port that there can be")
     if not key and url == OFFICIAL:
         raise SetupBroken("auth", url, f"no key: set {KEY}, or {URL} to a server that needs none")
-    if key and url_source is not None and not _same_site(url, OFFICIAL):
+    # A file of the working directory may name an address, but must not lead a key there that a person
+    # set in the environment: whoever wrote that file may be somebody else.
+    if key and url_source is not None and urlsplit(url)[:2] != urlsplit(OFFICIAL)[:2]:
         raise SetupBroken(
             "auth",
             urlsplit(url).netloc.rpartition("@")[2],
             f"the key from {source} is not sent there: {url_source} is a file of the working "
             f"directory; say the address on the command line, --base-url, or in the environment, {URL}",
         )
+    # Said here by name: the client would refuse it in every call, with an error that quotes the
+    # header and so the key.
     if not (key.isascii() and key.isprintable()):
         raise SetupBroken("auth", url, f"the key from {source} holds what no HTTP header can carry")
     said = f"key from {source}" if key else f"no key was sent, {KEY} is not set"

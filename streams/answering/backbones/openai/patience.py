@@ -15,18 +15,17 @@ def asked_pause(headers: Mapping[str, str], now: datetime) -> float | None:
 
     A date is counted from the server's own clock where it tells that (``Date``): ours may be hours off.
     """
+    # The finer one first: whole seconds of a server that counts in milliseconds waste what it would
+    # have borne.
     millis = number(headers.get("retry-after-ms", ""))
     if millis is not None:
         return millis / 1000
     said = headers.get("retry-after", "").strip()
     seconds = number(said)
-    dated = _until(said, _date(headers.get("date", "")) or now) if seconds is None else seconds
-    return hold_back(headers) if dated is None else dated
-
-
-def _until(said: str, now: datetime) -> float | None:
-    date = _date(said)
-    return None if date is None else max(0.0, (date - now).total_seconds())
+    if seconds is None and (date := _date(said)) is not None:
+        server_now = _date(headers.get("date", "")) or now
+        seconds = max(0.0, (date - server_now).total_seconds())
+    return hold_back(headers) if seconds is None else seconds
 
 
 def _date(said: str) -> datetime | None:
@@ -48,4 +47,5 @@ def pause_before(
     share = hash01(seed, "pause", attempt)
     if asked is not None:
         return min(longest_s, asked + base_s * share)
+    # Behind thirty doublings the longest pause decides anyway, and a float would overflow one day.
     return min(longest_s, base_s * 2.0 ** min(attempt - 1, 30)) * (0.5 + 0.5 * share)

@@ -57,20 +57,37 @@ class Persistence:
         """A result, or the fault that ended our patience. Raises ``NotSent`` once the gate is stopped."""
         while True:
             outcome = await self._attempt(send, tally)
-            if not isinstance(outcome, Fault):
-                return outcome
-            if outcome.kind == "unasked":
+            # What was not asked at all is no attempt of this call, and costs none of its patience.
+            if not isinstance(outcome, Fault) or outcome.kind == "unasked":
                 return outcome
             tally.note(outcome)
-            if tally.faults[outcome.kind] >= self._attempts(outcome.kind):
+            met = tally.faults[outcome.kind]
+            # Patience is per kind: two timeouts are paid for twice, while a busy endpoint costs nothing
+            # to ask again.
+            more = 1 if outcome.kind in ONCE_MORE else 0
+            if met >= (self.options.max_attempts if outcome.kind in MOMENT else 1 + more):
                 return outcome
-            await self._wait(outcome, tally, seed)
+            seconds = pause_before(
+                met,
+                seed,
+                asked=outcome.pause,
+                base_s=self.options.backoff_s,
+                longest_s=self.options.longest_pause_s,
+            )
+            # The pause is outside the gate: a place kept by one that sleeps would be lost to the others.
+            self.state.resting += 1
+            try:
+                await self.state.gate.sleep(seconds)
+            finally:
+                self.state.resting -= 1
+            tally.seconds += seconds
 
     async def _attempt(
         self, send: Callable[[], Awaitable[T | Fault]], tally: Attempts
     ) -> T | Fault:
         state = self.state
         async with state.gate.turn(again=tally.attempts > 0) as began:
+            # Only here, and not before the turn: what others found out while this one waited counts.
             if not state.breaker.allows(monotonic()):
                 return Fault("unasked", state.trouble, free=True)
             since = state.breaker.began()
@@ -93,30 +110,23 @@ class Persistence:
         first = asyncio.ensure_future(send())
         try:
             await asyncio.wait((first,), timeout=self.options.hedge_s)
+            # Without room a second attempt would only take the place of another call's first.
             if first.done() or not self.state.gate.has_room:
                 return await first
-            return await self._sooner(first, send, tally)
+            async with self.state.gate.turn():
+                tally.attempts += 1
+                tally.free = False  # the one that is not waited for may be charged as well
+                second = asyncio.ensure_future(send())
+                try:
+                    done, others = await asyncio.wait(
+                        (first, second), return_when=asyncio.FIRST_COMPLETED
+                    )
+                    sooner = done.pop().result()
+                    return await others.pop() if isinstance(sooner, Fault) and others else sooner
+                finally:
+                    second.cancel()
         finally:
             first.cancel()
-
-    async def _sooner(
-        self,
-        first: asyncio.Future[T | Fault],
-        send: Callable[[], Awaitable[T | Fault]],
-        tally: Attempts,
-    ) -> T | Fault:
-        async with self.state.gate.turn():
-            tally.attempts += 1
-            tally.free = False  # the one that is not waited for may be charged as well
-            second = asyncio.ensure_future(send())
-            try:
-                done, others = await asyncio.wait(
-                    (first, second), return_when=asyncio.FIRST_COMPLETED
-                )
-                sooner = done.pop().result()
-                return await others.pop() if isinstance(sooner, Fault) and others else sooner
-            finally:
-                second.cancel()
 
     def _learn(self, outcome: Sized | Fault, began: int, since: int, seconds: float) -> None:
         """Widen or narrow the way for all, before this place is free again."""
@@ -130,24 +140,20 @@ class Persistence:
         state.trouble = outcome.detail
         if outcome.kind in LOST:
             state.breaker.failed(since, monotonic())
-        elif outcome.kind == "timeout":
+        elif outcome.kind in ("timeout", "busy"):
+            # Too much was asked at once. It says nothing of whether the endpoint is there, so the
+            # breaker neither opens nor closes by it.
             state.breaker.left(since)
             state.limiter.throttled(began)
-        else:
-            self._refused(outcome, began, since)
-
-    def _refused(self, fault: Fault, began: int, since: int) -> None:
-        """The endpoint is there: it put us off, or did not like what it was asked."""
-        if fault.kind != "busy":
-            self.state.breaker.replied()
-            return
-        self.state.breaker.left(since)
-        self.state.limiter.throttled(began)
-        if fault.pause:
-            self.hold(fault.pause)
+            if outcome.kind == "busy" and outcome.pause:
+                self.hold(outcome.pause)
+        else:  # it is there, and did not like what it was asked
+            state.breaker.replied()
 
     def hold(self, seconds: float) -> None:
         """Let nobody ask for so long, within reason."""
+        # Some servers ask for hours, by mistake or by a clock that is wrong. Asked sooner they can
+        # only refuse again, which costs nothing.
         self.state.gate.pause(min(seconds, self.options.longest_pause_s))
 
     def tried(self, tally: Attempts) -> Tried:
@@ -160,31 +166,15 @@ class Persistence:
             silence=silence_of(tally.faults),
             answered=breaker.answered,
             failures=breaker.failures,
+            # While the breaker is open one caller tries for all: whoever waits looks whether that
+            # one found the endpoint back, instead of sitting out a wait of his own.
             again=(lambda: breaker.allows(monotonic())) if breaker.is_open else None,
             pause_s=tally.pause_s,
         )
 
-    def _attempts(self, kind: Kind) -> int:
-        if kind in MOMENT:
-            return self.options.max_attempts
-        return 2 if kind in ONCE_MORE else 1
-
-    async def _wait(self, fault: Fault, tally: Attempts, seed: int) -> None:
-        seconds = pause_before(
-            tally.faults[fault.kind],
-            seed,
-            asked=fault.pause,
-            base_s=self.options.backoff_s,
-            longest_s=self.options.longest_pause_s,
-        )
-        self.state.resting += 1
-        try:
-            await self.state.gate.sleep(seconds)
-        finally:
-            self.state.resting -= 1
-        tally.seconds += seconds
-
 
 def silence_of(faults: Mapping[Kind, int]) -> Silence:
     """What kind of silence a question met; its endpoint's own word tells most."""
+    # Only a server's own word that it fails may count against the question; silence and refusals
+    # are of the endpoint.
     return "error" if faults.get("failed") else "busy" if faults.get("busy") else "lost"

@@ -37,6 +37,8 @@ def need_http_proxy(site: Site) -> None:
 
     parts, found = urlsplit(site.url), getproxies()
     proxy = found.get(parts.scheme) or found.get("all")
+    # The client follows the environment, so this must ask it in the same order: the scheme's own
+    # proxy, then the one for all, then the exceptions.
     if not proxy or is_here(parts.hostname or ""):
         return
     if proxy_bypass(parts.netloc.rpartition("@")[2]):

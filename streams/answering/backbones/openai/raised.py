@@ -37,14 +37,12 @@ def fault_of(error: Exception, connect_s: float) -> Fault | None:
 
     if isinstance(error, Refused):
         return error.fault
-    if isinstance(error, (openai.APIError, aiohttp.ClientError, OSError)) or _of_transport(error):
+    # The transport raises its own errors while a body comes in. Its package has changed its name, so it
+    # is known by the name and not by the class.
+    of_transport = type(error).__module__.startswith(TRANSPORTS)
+    if of_transport or isinstance(error, (openai.APIError, aiohttp.ClientError, OSError)):
         return lost(error, connect_s)
     return None
-
-
-def _of_transport(error: Exception) -> bool:
-    """Whether the client's transport raised it while a body came in; its package has changed its name."""
-    return type(error).__module__.startswith(TRANSPORTS)
 
 
 def lost(error: Exception, connect_s: float) -> Fault:
@@ -52,10 +50,22 @@ def lost(error: Exception, connect_s: float) -> Fault:
     import aiohttp
 
     chain = list(causes(error))
+    # Once a connection stood, the request may have arrived, and may be computed and charged for,
+    # although nothing came back.
     free = any(type(each).__name__.startswith(NO_CONNECTION) for each in chain)
     for each in chain:
         if isinstance(each, aiohttp.ClientHttpProxyError):
-            return _of_proxy(each.status)
+            # A proxy's word instead of a way through: where it is no failure of its own, a person has
+            # to look.
+            if each.status >= 500:
+                said = f"the proxy did not reach it, HTTP {each.status}"
+                return Fault("lost", said, free=True)
+            wants = (
+                "wants a user and a password" if each.status == 407 else "lets nobody through to it"
+            )
+            return Fault(
+                "proxy", f"the proxy of HTTPS_PROXY {wants}, HTTP {each.status}", free=True
+            )
         if isinstance(each, aiohttp.ConnectionTimeoutError):
             return Fault("lost", f"no connection within {connect_s:g} s", free=True)
     by = any(isinstance(each, aiohttp.ClientProxyConnectionError) for each in chain)
@@ -74,6 +84,7 @@ def _of_root(root: BaseException, free: bool, where: str) -> Fault:
         said = root.verify_message.rstrip(".")
         detail = f"its certificate is not trusted: {said}; SSL_CERT_FILE names your own authorities"
         return Fault("tls", where + detail, free=True)
+    # These two are the set-up's: asked again for hours, they would look like an outage.
     if isinstance(root, ssl.SSLError) and root.reason in NO_TLS:
         words = root.reason.replace("_", " ").lower()
         return Fault("tls", f"{where}no TLS with it: {words}; is https right there?", free=True)
@@ -85,11 +96,3 @@ def _of_root(root: BaseException, free: bool, where: str) -> Fault:
         return Fault("lost", f"{where}no such host", free=free)
     said = " ".join(str(root).split()) or type(root).__name__
     return Fault("lost", where + said, free=free)
-
-
-def _of_proxy(status: int) -> Fault:
-    """A proxy's word instead of a way through: where it is no failure of its own, a person has to look."""
-    if status >= 500:
-        return Fault("lost", f"the proxy did not reach it, HTTP {status}", free=True)
-    wants = "wants a user and a password" if status == 407 else "lets nobody through to it"
-    return Fault("proxy", f"the proxy of HTTPS_PROXY {wants}, HTTP {status}", free=True)

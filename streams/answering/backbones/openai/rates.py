@@ -11,6 +11,8 @@ import re
 from collections.abc import Mapping
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+# Possessive, and no number behind a digit: the header is a stranger's text, and must be read in one
+# go.
 _PART = re.compile(r"(?<![\d.])(\d++(?:\.\d++)?)(ms|s|m|h|d)")
 _SPAN = re.compile(rf"(?:{_PART.pattern})+")
 

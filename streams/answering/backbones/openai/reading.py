@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
@@ -17,10 +17,13 @@ from streams.answering.backbones.openai.tools import with_calls
 
 Json: TypeAlias = dict[str, Any]
 
+# Gateways pass on the words of the provider behind them. An unknown word counts as the end of the
+# reply: what it holds decides whether it can be read.
 FINISHES = {
     **dict.fromkeys(("length", "max_tokens", "MAX_TOKENS"), "length"),
     **dict.fromkeys(("content_filter", "safety", "SAFETY", "refusal"), "refusal"),
 }
+# Beyond it a number of JSON that passed through a float need not be the one that was meant.
 _MOST_TOKENS = 1 << 53
 MOST_VALUES = 1 << 21
 """Values of one JSON text that is read: three bytes make an empty list, and that takes eighty in memory."""
@@ -56,16 +59,25 @@ def read(raw: bytes, masked: Callable[[str], str] = as_it_is) -> Heard | Fault:
     if not isinstance(value, dict):
         return no_object(raw, masked)
     told = cast("Json", value)
-    if told.get("error") and not told.get("choices"):
+    choices: object = told.get("choices")
+    # Some servers tell an error with a status of success, or in the midst of a stream.
+    if told.get("error") and not choices:
         code = part(told, "error").get("code")
         status = code if isinstance(code, int) and 400 <= code < 600 else 502
         return of_status(status, told, masked=masked)
-    return _completion(told)
+    if not isinstance(choices, list) or not choices:
+        return Fault("junk", "a reply without choices")
+    choice: object = cast("list[object]", choices)[0]
+    if not isinstance(choice, dict):
+        return Fault("junk", "a choice that is no object")
+    return _completion(told, cast("Json", choice))
 
 
 def no_object(raw: bytes, masked: Callable[[str], str] = as_it_is) -> Fault:
     """What a body stands for that is no JSON object: garbled, or a page of somebody in between."""
     shown = masked(raw[:MOST_SAID].decode("latin-1"))[:80].encode("latin-1")
+    # A page was written by a proxy or gateway before the endpoint, which charges nothing. Anything
+    # else may be a paid reply that broke.
     if raw.lstrip()[:1] == b"<":
         return Fault("failed", f"a page instead of a reply: {shown!r}", free=True)
     return Fault("junk", f"not a JSON object: {shown!r}")
@@ -73,6 +85,7 @@ def no_object(raw: bytes, masked: Callable[[str], str] = as_it_is) -> Fault:
 
 def parse(raw: bytes) -> object:
     """The JSON value, or ``None``, also where it holds too many. Lone surrogates pass: the world mends them."""
+    # Counted by its signs before it is parsed, since the parsing is what takes the memory.
     if len(raw) > MOST_VALUES and sum(map(raw.count, (b",", b":", b"[", b"{"))) > MOST_VALUES:
         return None
     try:
@@ -80,6 +93,8 @@ def parse(raw: bytes) -> object:
     except orjson.JSONDecodeError:
         pass
     try:
+        # The quicker parser refuses lone surrogates, which some servers send; the reply is paid
+        # for, so the slower one has to read it.
         return json.loads(raw.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return None
@@ -104,26 +119,32 @@ def model_ids(raw: bytes) -> list[str]:
     return [name for entry in objects(data) if (name := _name(entry.get("id")))]
 
 
-def _completion(told: Json) -> Heard | Fault:
-    choices: object = told.get("choices")
-    if not isinstance(choices, list) or not choices:
-        return Fault("junk", "a reply without choices")
-    choice: object = cast("list[object]", choices)[0]
-    if not isinstance(choice, dict):
-        return Fault("junk", "a choice that is no object")
-    return _choice(told, cast("Json", choice))
-
-
-def _choice(told: Json, choice: Json) -> Heard | Fault:
+def _completion(told: Json, choice: Json) -> Heard | Fault:
     message, usage = part(choice, "message"), part(told, "usage")
-    logprobs: object = part(choice, "logprobs").get("content")
-    refused, text = message.get("refusal"), _text(message.get("content"))
+    content, refused = message.get("content"), message.get("refusal")
+    text = content if isinstance(content, str) else None
+    if isinstance(content, list):  # some servers send it in parts
+        parts = objects(cast("object", content))
+        text = "".join(some for each in parts if isinstance(some := each.get("text"), str))
     finish = FINISHES.get(str(choice.get("finish_reason")), "stop")
     if isinstance(refused, str) and refused:
         text, finish = text or refused, "refusal"
     text = with_calls(text, message)
+    # An empty reply that was cut off or refused is a reply; one that merely stopped is a server's fault.
     if text is None and finish == "stop":
         return Fault("junk", "a reply without content")
+    said: object = part(choice, "logprobs").get("content")
+    tokens = [
+        (each.get("token"), float(value))
+        for each in objects(said)
+        if isinstance(value := each.get("logprob"), (int, float)) and math.isfinite(value)
+    ]
+    # All or none: a mean over some of the tokens would look like one over the reply.
+    if not isinstance(said, list) or len(tokens) != len(cast("list[object]", said)):
+        tokens = []
+    named = tuple((token, value) for token, value in tokens if isinstance(token, str))
+    # One token without a text, and nobody can say any more which of them make the answer.
+    every = named if len(named) == len(tokens) else ()
     return Heard(
         text=text or "",
         thought=_name(message.get("reasoning_content")) or _name(message.get("reasoning")),
@@ -133,20 +154,10 @@ def _choice(told: Json, choice: Json) -> Heard | Fault:
         completion_tokens=count(usage.get("completion_tokens")),
         reasoning_tokens=count(part(usage, "completion_tokens_details").get("reasoning_tokens")),
         cached_tokens=count(part(usage, "prompt_tokens_details").get("cached_tokens")),
-        logprob=_mean_logprob(logprobs),
-        token_logprobs=_token_logprobs(logprobs),
-        answer_logprob=_answer_logprob(text or "", logprobs),
+        logprob=_mean([value for _, value in tokens]),
+        token_logprobs=every or None,
+        answer_logprob=_mean(_of_answer(text or "", every)),
     )
-
-
-def _text(content: object) -> str | None:
-    """Content as a string, or as the list of parts that some servers send."""
-    if isinstance(content, list):
-        parts = [
-            cast("Json", item) for item in cast("list[object]", content) if isinstance(item, dict)
-        ]
-        return "".join(text for item in parts if isinstance(text := item.get("text"), str))
-    return content if isinstance(content, str) else None
 
 
 def _name(value: object) -> str | None:
@@ -161,44 +172,22 @@ def count(value: object) -> int | None:
     return int(value) if whole and 0 <= value < _MOST_TOKENS else None
 
 
-def _mean_logprob(content: object) -> float | None:
-    """Mean log-probability of the tokens: unlike the sum, comparable across lengths."""
-    values = [value for _, value in _tokens(content) or ()]
-    return math.fsum(values) / len(values) if values else None
-
-
-def _token_logprobs(content: object) -> tuple[tuple[str, float], ...] | None:
-    """Each token with its log-probability; unknown where a token has no text."""
-    every = _tokens(content) or []
-    told = tuple((token, value) for token, value in every if isinstance(token, str))
-    return told if told and len(told) == len(every) else None
-
-
-def _answer_logprob(text: str, content: object) -> float | None:
-    """Mean log-probability of the tokens of the answer alone: sure steps say nothing of an unsure answer."""
-    every = _token_logprobs(content)
-    answer = None if every is None else extract(text)
-    if every is None or not answer:
-        return None
-    begins = "".join(token for token, _ in every).rfind(answer)
+def _of_answer(text: str, tokens: Sequence[tuple[str, float]]) -> list[float]:
+    """Values of the answer's tokens alone: sure steps say nothing of an unsure answer."""
+    answer = extract(text) if tokens else None
+    # The last place where it stands: before that a reply mentions it while it still reasons.
+    begins = "".join(token for token, _ in tokens).rfind(answer) if answer else -1
+    if not answer or begins < 0:
+        return []
     values: list[float] = []
     at = 0
-    for token, value in every:
-        if begins >= 0 and at < begins + len(answer) and at + len(token) > begins:
+    for token, value in tokens:
+        if at < begins + len(answer) and at + len(token) > begins:
             values.append(value)
         at += len(token)
+    return values
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    """The mean: unlike the sum of log-probabilities, it can be compared across lengths."""
     return math.fsum(values) / len(values) if values else None
-
-
-def _tokens(content: object) -> list[tuple[object, float]] | None:
-    """What a server says of each token; nothing where one has no finite log-probability."""
-    if not isinstance(content, list) or not content:
-        return None
-    items = cast("list[object]", content)
-    told = [cast("Json", item) for item in items if isinstance(item, dict)]
-    found: list[tuple[object, float]] = [
-        (each.get("token"), float(value))
-        for each in told
-        if isinstance(value := each.get("logprob"), (int, float)) and math.isfinite(value)
-    ]
-    return found if len(found) == len(items) else None

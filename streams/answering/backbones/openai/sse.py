@@ -18,6 +18,8 @@ _STARTS = (b"data:", b":", b"event:", b"id:", b"retry:")
 
 def is_stream(raw: bytes) -> bool:
     """Whether a body is server-sent events; some servers stream unasked, some never do."""
+    # Told by the body and not by its header, which some servers get wrong. A line that only keeps
+    # the connection open may come first.
     return raw[:64].lstrip().startswith(_STARTS)
 
 
@@ -33,6 +35,8 @@ def one_completion(raw: bytes, parse: Callable[[bytes], object]) -> Json | None:
             whole.ended = True
         else:
             whole.take(parse(data))
+        # The bytes of a body are bounded already; this bounds the work that the smallest chunks
+        # make.
         whole.spoilt = whole.spoilt or number >= MOST_CHUNKS
         if whole.spoilt:
             break
@@ -60,27 +64,26 @@ class _Whole:
         said = cast("Json", chunk)
         self.told |= {name: said[name] for name in ("model", "usage", "error") if said.get(name)}
         choices: object = said.get("choices")
-        for choice in cast("list[object]", choices) if isinstance(choices, list) else []:
-            if isinstance(choice, dict) and not cast("Json", choice).get("index"):
-                self._choice(cast("Json", choice))
+        for each in cast("list[object]", choices) if isinstance(choices, list) else []:
+            # One choice is asked for; a server that sends more of them must not mix their texts.
+            if not isinstance(each, dict) or cast("Json", each).get("index"):
+                continue
+            choice = cast("Json", each)
+            delta, logprobs = choice.get("delta"), choice.get("logprobs")
+            if isinstance(delta, dict):
+                self._add(cast("Json", delta))
+            if isinstance(logprobs, dict):
+                content: object = cast("Json", logprobs).get("content")
+                self.logprobs += cast("list[object]", content) if isinstance(content, list) else []
+            # Some servers never send ``[DONE]``: a reason to finish ends the reply as well.
+            self.finish = choice.get("finish_reason") or self.finish
+            self.ended = self.ended or bool(self.finish)
 
-    def _choice(self, choice: Json) -> None:
-        delta, logprobs = choice.get("delta"), choice.get("logprobs")
-        if isinstance(delta, dict):
-            self._delta(cast("Json", delta))
-        if isinstance(logprobs, dict):
-            content: object = cast("Json", logprobs).get("content")
-            self.logprobs += cast("list[object]", content) if isinstance(content, list) else []
-        self.finish = choice.get("finish_reason") or self.finish
-        self.ended = self.ended or bool(self.finish)
-
-    def _delta(self, delta: Json) -> None:
+    def _add(self, delta: Json) -> None:
+        # A server that sends its thoughts under both names sends them twice.
         thinks = "reasoning_content" if delta.get("reasoning_content") else "reasoning"
-        for name, texts in (
-            ("content", self.text),
-            ("refusal", self.refusal),
-            (thinks, self.thought),
-        ):
+        places = {"content": self.text, "refusal": self.refusal, thinks: self.thought}
+        for name, texts in places.items():
             value: object = delta.get(name)
             if isinstance(value, str):
                 texts.append(value)
@@ -90,6 +93,8 @@ class _Whole:
         """The body of a reply that was not streamed, or of the error that broke it off."""
         if "error" in self.told:
             return {"error": self.told["error"]}
+        # A reply that broke off would stand on the record for good, as if the model had ended
+        # there. As junk it is asked for once more.
         if self.spoilt or not self.ended:
             return None
         message = {

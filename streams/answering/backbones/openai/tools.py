@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
@@ -52,34 +52,38 @@ def declared(tools: Sequence[Tool]) -> list[Json]:
 
 
 def in_its_form(body: Json) -> Json:
-    """The body with earlier calls and responses as the API has them, where it tells of tools at all."""
-    return body | {"messages": list(_turns(body["messages"]))} if "tools" in body else body
+    """The body with earlier calls and responses as the API has them, where it tells of tools at all.
 
-
-def _turns(messages: Sequence[Json]) -> Iterator[Json]:
-    """Each message; a call and its response become a pair, named alike. Other texts stay as they are."""
+    A call and its response become a pair, named alike. Other texts stay as they are.
+    """
+    if "tools" not in body:
+        return body
+    messages: Sequence[Json] = body["messages"]
+    turns: list[Json] = []
     paired = False
     for at, message in enumerate(messages):
         if paired:
             paired = False
             continue
-        after = messages[at + 1] if at + 1 < len(messages) else {}
-        came = response_in(after)
+        # A call that was never answered stays a text: endpoints refuse a call without its response.
+        came = response_in(messages[at + 1]) if at + 1 < len(messages) else None
         called = None if came is None or message["role"] != "assistant" else call_in(message)
         if called is None:
-            yield message
+            turns.append(message)
             continue
         # Nine letters and digits: one provider takes no other name.
         name, paired = f"call{at:05d}"[:9], True
         said, function = called
         call = {"id": name, "type": "function", "function": function}
-        yield {"role": "assistant", "content": said or None, "tool_calls": [call]}
-        yield {"role": "tool", "tool_call_id": name, "content": came}
+        turns.append({"role": "assistant", "content": said or None, "tool_calls": [call]})
+        turns.append({"role": "tool", "tool_call_id": name, "content": came})
+    return body | {"messages": turns}
 
 
 def call_in(message: Json) -> tuple[str, Json] | None:
     """What a turn of the agent's says around its last call, and that call; none where it makes none."""
     text = str(message["content"])
+    # An agent may write of calls before it makes one: the last one is what was answered.
     last = list(CALL.each(text))[-1:]
     if not last:
         return None
@@ -97,6 +101,8 @@ def call_in(message: Json) -> tuple[str, Json] | None:
 def response_in(message: Json) -> str | None:
     """What a tool returned, if a turn is that; fenced anew, for without its tags other lines may clash."""
     text = str(message.get("content") or "")
+    # Turns of a conversation are fenced in prompts, so that nothing a tool returns can pass for a
+    # turn of its own.
     if (fence := _FENCE.match(text)) is not None and text.endswith(f"\n</{fence[1]}>"):
         text = text[fence.end() : -len(fence[1]) - 4]
     begins, ends = RESPONSE
@@ -111,41 +117,36 @@ def response_in(message: Json) -> str | None:
 
 def with_calls(text: str | None, message: Json) -> str | None:
     """A reply's text with its calls behind it, each between tags; none where it has neither."""
-    called = [written(each) for each in _functions(message)]
+    calls: object = message.get("tool_calls")
+    listed = cast("list[object]", calls) if isinstance(calls, list) else []
+    functions = [cast("Json", call).get("function") for call in listed if isinstance(call, dict)]
+    # The API's first form had one function, without a list; some servers still send it.
+    called = [
+        written(cast("Json", function))
+        for function in (*functions, message.get("function_call"))
+        if isinstance(function, dict) and isinstance(cast("Json", function).get("name"), str)
+    ]
     if not called:
         return text
     return "\n".join((*((text.strip(),) if text and text.strip() else ()), *called))
 
 
-def _functions(message: Json) -> Iterator[Json]:
-    """The functions that a message calls; the API's first form had one, without a list."""
-    calls: object = message.get("tool_calls")
-    listed = cast("list[object]", calls) if isinstance(calls, list) else []
-    functions = [cast("Json", call).get("function") for call in listed if isinstance(call, dict)]
-    for function in (*functions, message.get("function_call")):
-        if isinstance(function, dict) and isinstance(cast("Json", function).get("name"), str):
-            yield cast("Json", function)
-
-
 def written(function: Json) -> str:
     """A call between tags. Arguments come as text or, from some servers, as the object that it would hold."""
-    name, arguments = _shown(function["name"]), _arguments(function.get("arguments"))
-    # What an argument says must not close the tag; in JSON a backslash may stand before a stroke.
-    inside = f'{{"name": {name}, "arguments": {arguments}}}'.replace("</", "<\\/")
-    return f"{OPEN}{inside}{CLOSE}"
-
-
-def _arguments(said: object) -> str:
-    """As JSON: an object as it stands, no arguments as an empty one, anything else as the text that it is."""
-    if isinstance(said, str):
-        if not said.strip():
-            return "{}"
+    said = function.get("arguments")
+    arguments = "{}"
+    if isinstance(said, dict):
+        arguments = _shown(cast("Json", said))
+    elif isinstance(said, str) and said.strip():
+        # Text that is no object stays visible as the text that it is: the policy shall see what came.
         try:
             value: object = json.loads(said)
         except (ValueError, RecursionError):
-            return _shown(said)
-        return said.strip() if isinstance(value, dict) else _shown(said)
-    return _shown(cast("Json", said)) if isinstance(said, dict) else "{}"
+            value = None
+        arguments = said.strip() if isinstance(value, dict) else _shown(said)
+    # What an argument says must not close the tag; in JSON a backslash may stand before a stroke.
+    inside = f'{{"name": {_shown(function["name"])}, "arguments": {arguments}}}'
+    return OPEN + inside.replace("</", "<\\/") + CLOSE
 
 
 def _shown(value: object) -> str:
@@ -188,28 +189,23 @@ class Calls:
     def _piece(self, piece: Json) -> None:
         found: object = piece.get("function")
         function = cast("Json", found) if isinstance(found, dict) else {}
-        call = self._of(piece, function)
         name, arguments = function.get("name"), function.get("arguments")
+        at, named = piece.get("index"), piece.get("id") or None
+        if not isinstance(at, (int, str)):
+            at = -1
+            if name:
+                self.going.pop(at, None)
+        call = self.going.get(at)
+        if call is None or (named is not None and call.id is not None and named != call.id):
+            call = self.going[at] = Call()
+            self.every.append(call)
+        call.id = call.id or named
         if isinstance(name, str) and name and call.name is None:
             call.name = name
         if isinstance(arguments, str):
             call.pieces.append(arguments)
         elif isinstance(arguments, dict):
             call.whole = cast("Json", arguments)
-
-    def _of(self, piece: Json, function: Json) -> Call:
-        """The call that a piece belongs to."""
-        at, name = piece.get("index"), piece.get("id") or None
-        if not isinstance(at, (int, str)):
-            at = -1
-            if function.get("name"):
-                self.going.pop(at, None)
-        call = self.going.get(at)
-        if call is None or (name is not None and call.id is not None and name != call.id):
-            call = self.going[at] = Call()
-            self.every.append(call)
-        call.id = call.id or name
-        return call
 
     def whole(self) -> list[Json] | None:
         """The calls as a reply that is not streamed has them; none where there were none."""

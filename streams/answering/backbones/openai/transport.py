@@ -86,6 +86,8 @@ def client(site: Site, options: Options) -> AsyncOpenAI:
         return of_status(status, said, asked_pause(headers, datetime.now(UTC)), site.masked)
 
     for name in TALKATIVE:
+        # What a server wrote on its first line may hold a key that it repeats, and nobody masks it
+        # there.
         logging.getLogger(name).setLevel(logging.WARNING)
     most = options.max_connections
     limits = type(openai.DEFAULT_CONNECTION_LIMITS)(
@@ -103,6 +105,8 @@ def client(site: Site, options: Options) -> AsyncOpenAI:
     return openai.AsyncOpenAI(
         api_key=site.key,
         base_url=site.url,
+        # Retries of the client would be paid for and counted by nobody, and its own timeout ends
+        # replies that a slow model is still at work on: attempts and clock are ours.
         max_retries=0,
         timeout=openai.Timeout(None, connect=options.connect_s),
         http_client=transport,
@@ -114,35 +118,26 @@ def refusing(site: Site, judge: Judge) -> Callable[[Response], Awaitable[None]]:
 
     async def refuse(response: Response) -> None:
         """Raises ``Refused`` for every status but success."""
-        if not 200 <= response.status_code < 300:
-            raise Refused(_fault(response, await _told(response), site, judge))
+        status = response.status_code
+        if 200 <= status < 300:
+            return
+        raw = bytearray()
+        try:
+            async with aclosing(pieces(response, MOST_TOLD)) as coming:
+                async for piece in coming:
+                    raw += piece
+        except TooLong:  # more than an error takes: no part of it is looked at
+            raw.clear()
+        if 300 <= status < 400:
+            to = shown(site.masked(response.headers.get("location", ""))) or "no location"
+            way = f"HTTP {status} sends us to {to}"[:MOST_SHOWN]
+            detail = f"{way}; no redirect is followed: give the endpoint's own address"
+            raise Refused(Fault("moved", detail, free=True))
+        if status == 407:
+            detail = f"the proxy of HTTP_PROXY wants a user and a password, HTTP {status}"
+            raise Refused(Fault("proxy", detail, free=True))
+        value = parse(bytes(raw))
+        said = raw.decode("utf-8", "replace").strip() if value is None else value
+        raise Refused(judge(status, said, response.headers))
 
     return refuse
-
-
-async def _told(response: Response) -> bytes:
-    """What is said beside a refusal; nothing if it is more than an error takes."""
-    found = bytearray()
-    try:
-        async with aclosing(pieces(response, MOST_TOLD)) as coming:
-            async for piece in coming:
-                found += piece
-    except TooLong:
-        return b""
-    return bytes(found)
-
-
-def _fault(response: Response, raw: bytes, site: Site, judge: Judge) -> Fault:
-    status, headers = response.status_code, response.headers
-    if 300 <= status < 400:
-        to = shown(site.masked(headers.get("location", ""))) or "no location"
-        way = f"HTTP {status} sends us to {to}"[:MOST_SHOWN]
-        return Fault(
-            "moved", f"{way}; no redirect is followed: give the endpoint's own address", free=True
-        )
-    if status == 407:
-        detail = f"the proxy of HTTP_PROXY wants a user and a password, HTTP {status}"
-        return Fault("proxy", detail, free=True)
-    value = parse(raw)
-    said = raw.decode("utf-8", "replace").strip() if value is None else value
-    return judge(status, said, headers)

@@ -58,18 +58,22 @@ class OpenVino(LoadedModel[Child]):
         model's process ended; the next call starts it again.
         """
         async with self._turns:
-            return await self._ask(await self._model(), request)
-
-    async def _ask(self, child: Child, request: ModelRequest) -> ModelReply:
-        begun = perf_counter()
-        try:
-            async with asyncio.timeout(self._options.patience(request)):
-                said = await self._said(child, request)
-        except TimeoutError:
-            return self._late(perf_counter() - begun)
-        seconds = perf_counter() - begun
+            child = await self.model()
+            begun = perf_counter()
+            try:
+                async with asyncio.timeout(self._options.patience(request)):
+                    asked = asked_of(request, self._options)
+                    said = await child.ask(asked)
+                    # One clock for both goes: a form that is decoded anew is still the same call.
+                    form = form_in(request) if self._options.constrained else None
+                    if (anew := anew_of(asked, said, form)) is not None:
+                        said = ended(said, anew.begun, await child.ask(anew))
+            except TimeoutError:
+                return self.late(perf_counter() - begun)
+            seconds = perf_counter() - begun
+        # Outside its turn: whoever waits for a slot need not wait for what is made of this reply.
         if said.fault is not None:
-            return self._failed(said.fault, seconds, too_long=said.too_long)
+            return self.failed(said.fault, seconds, too_long=said.too_long)
         return ModelReply(
             text=said.text,
             finish=said.finish,
@@ -80,16 +84,9 @@ class OpenVino(LoadedModel[Child]):
             logprob=said.logprob if request.sampling.logprobs else None,
         )
 
-    async def _said(self, child: Child, request: ModelRequest) -> Answered:
-        """What the model said; where that cannot be read, with its form as the grammar lets it pass."""
-        asked = asked_of(request, self._options)
-        said = await child.ask(asked)
-        anew = anew_of(asked, said, form_in(request)) if self._options.constrained else None
-        return said if anew is None else ended(said, anew.begun, await child.ask(anew))
-
     async def close(self) -> None:
         """Give up what is being decoded, and free the model."""
-        loading = self._let_go()
+        loading = self.let_go()
         if loading is None:
             return
         if not loading.done():
@@ -98,15 +95,18 @@ class OpenVino(LoadedModel[Child]):
         if isinstance(child, Child):
             await child.close()
 
-    async def _model(self) -> Child:
+    async def model(self) -> Child:
         """Loaded again where its process ended."""
-        ended = _ended(self._loading)
-        if ended is not None:
-            self._loading = asyncio.create_task(self._load())
-            await ended.close()
-        return await super()._model()
+        loading = self._loading
+        known = loading is not None and loading.done() and not loading.cancelled()
+        if loading is not None and known and not loading.exception() and loading.result().ended:
+            # The new loading stands there before anything is awaited: other calls join it.
+            self._loading = asyncio.create_task(self.load())
+            await loading.result().close()
+        return await super().model()
 
-    async def _load(self) -> Child:
+    async def load(self) -> Child:
+        """Start the process that owns the model."""
         chosen = self._options
         return await Child.start(
             Settings(
@@ -122,17 +122,11 @@ class OpenVino(LoadedModel[Child]):
         )
 
 
-def _ended(loading: asyncio.Task[Child] | None) -> Child | None:
-    """The child, if it was loaded once and has ended since."""
-    if loading is None or not loading.done() or loading.cancelled() or loading.exception():
-        return None
-    return loading.result() if loading.result().ended else None
-
-
 def anew_of(asked: Asked, said: Answered, form: Reply | None) -> Asked | None:
     """The call by which a reply's form is decoded anew, in what is left of its tokens; none where it stays as it is."""
     if form is None or said.fault is not None or said.completion_tokens is None:
         return None
+    # What a role may write is one bound for both goes: held to its form a reply must not cost more.
     left = min(asked.max_tokens - said.completion_tokens, FORM_TOKENS)
     begun = standing(said.text, said.finish, form)
     if begun is None or left < 1:

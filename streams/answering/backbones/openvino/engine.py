@@ -26,6 +26,29 @@ class _Call:
     logprobs: list[float] = field(default_factory=list[float])
     finish: str = "error"
 
+    def hear(self, reasons: Any) -> None:
+        """Take what was decoded since the last step; ``reasons`` are the library's to finish."""
+        finishes = {reasons.STOP: "stop", reasons.LENGTH: "length"}
+        while self.handle.can_read():
+            for output in self.handle.read().values():
+                self.tokens.extend(output.generated_ids)
+                self.logprobs.extend(output.generated_log_probs)
+                self.finish = finishes.get(output.finish_reason, self.finish)
+
+    def answered(self, tokenizer: Any) -> Answered:
+        """The reply, once it is whole."""
+        known = [each for each in self.logprobs if math.isfinite(each)]
+        # One token of unknown likelihood makes the mean unknown, and not a mean over the others.
+        whole = bool(known) and len(known) == len(self.tokens)
+        return Answered(
+            number=self.asked.number,
+            text=tokenizer.decode(self.tokens) if self.tokens else "",
+            finish=self.finish,
+            prompt_tokens=self.prompt_tokens,
+            completion_tokens=len(self.tokens),
+            logprob=math.fsum(known) / len(known) if whole else None,
+        )
+
 
 class Engine:
     """OpenVINO's continuous batching. Raises ``RuntimeError`` if it cannot load the file."""
@@ -62,6 +85,8 @@ class Engine:
         history = [{"role": role, "content": text} for role, text in asked.messages]
         try:
             prompt = self._tokenizer.apply_chat_template(history, add_generation_prompt=True)
+            # The template has written the special tokens already; a second beginning would change
+            # every reply.
             ids = self._tokenizer.encode(prompt + asked.begun, add_special_tokens=False).input_ids
             count = int(ids.shape[1])
             if count >= self._context:
@@ -85,44 +110,21 @@ class Engine:
         try:
             self._pipeline.step()
         except RuntimeError as error:
-            yield from self._fail(str(error))
+            # A step computes for all calls at once, so that nobody can say whose fault it was.
+            for number in list(self._calls):
+                self.give_up(number)
+                yield Answered(number=number, fault=str(error))
             return
         for call in list(self._calls.values()):
-            self._hear(call)
-            status = self._library.GenerationStatus
-            if (now := call.handle.get_status()) != status.RUNNING:
-                del self._calls[call.asked.number]
-                fault = None if now == status.FINISHED else f"no room for it: {now.name}"
-                yield self._said(call, fault)
-
-    def _fail(self, fault: str) -> Iterator[Answered]:
-        for number in list(self._calls):
-            self.give_up(number)
-            yield Answered(number=number, fault=fault)
-
-    def _hear(self, call: _Call) -> None:
-        """Take what was decoded since the last step."""
-        reasons = self._library.GenerationFinishReason
-        finishes = {reasons.STOP: "stop", reasons.LENGTH: "length"}
-        while call.handle.can_read():
-            for output in call.handle.read().values():
-                call.tokens.extend(output.generated_ids)
-                call.logprobs.extend(output.generated_log_probs)
-                call.finish = finishes.get(output.finish_reason, call.finish)
-
-    def _said(self, call: _Call, fault: str | None) -> Answered:
-        if fault is not None:
-            return Answered(number=call.asked.number, fault=fault)
-        known = [each for each in call.logprobs if math.isfinite(each)]
-        whole = bool(known) and len(known) == len(call.tokens)
-        return Answered(
-            number=call.asked.number,
-            text=self._tokenizer.decode(call.tokens) if call.tokens else "",
-            finish=call.finish,
-            prompt_tokens=call.prompt_tokens,
-            completion_tokens=len(call.tokens),
-            logprob=math.fsum(known) / len(known) if whole else None,
-        )
+            call.hear(self._library.GenerationFinishReason)
+            status, number = self._library.GenerationStatus, call.asked.number
+            if (now := call.handle.get_status()) == status.RUNNING:
+                continue
+            del self._calls[number]
+            if now == status.FINISHED:
+                yield call.answered(self._tokenizer)
+            else:
+                yield Answered(number=number, fault=f"no room for it: {now.name}")
 
     def _drawing(self, asked: Asked, room: int) -> Any:
         wanted = self._library.GenerationConfig()

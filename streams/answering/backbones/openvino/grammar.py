@@ -11,13 +11,12 @@ which may have several lines, as code has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 
 from schemas.reply import Field, Reply
 from streams.answering.backbones.grammar import (
     STEP,
-    Chosen,
     choice,
     literal,
     needed,
@@ -49,20 +48,16 @@ def form_of(reply: Reply) -> str:
     roots: list[str] = []
     for way, chosen in enumerate(ways(reply)):
         fields = [field for field in reply.fields if needed(field, chosen)]
-        if fields:
-            roots.append(f"w{way}")
-            rules.append(f"w{way} ::= {_form(fields, chosen)}")
+        if not fields:
+            continue
+        lines: list[str] = []
+        for field in fields:
+            made = chosen.get(field.label)
+            value = _value(field) if made is None else literal(f" {made}")
+            lines.append(f"{literal(f'{field.label}:')} {value}")
+        roots.append(f"w{way}")
+        rules.append(f"w{way} ::= " + ' "\\n" '.join(lines))
     return "\n".join((f"root ::= {' | '.join(roots)}", *rules))
-
-
-def _form(fields: Sequence[Field], chosen: Chosen) -> str:
-    return ' "\\n" '.join(_line(field, chosen) for field in fields)
-
-
-def _line(field: Field, chosen: Chosen) -> str:
-    made = chosen.get(field.label)
-    value = _value(field) if made is None else literal(f" {made}")
-    return f"{literal(f'{field.label}:')} {value}"
 
 
 def _value(field: Field) -> str:

@@ -39,17 +39,14 @@ def standing(text: str, finish: str, reply: Reply) -> str | None:
     A reply that was cut stays cut: nobody knows what it would have come to.
     """
     said, cut = spoken(text)
-    if cut or finish != "stop" or _can_be_read(said, reply):
+    if cut or finish != "stop" or not isinstance(parse(said, reply), Unreadable):
+        return None
+    # Roles read more than forms: what theirs can read is left alone, though no form is found in it.
+    if _LEFT_OPEN not in said and _told(reply).search(said) is not None:
         return None
     thoughts, _, _ = text.rpartition(said) if said else (text, "", "")
     kept = f"{thoughts}{preamble(said, reply)}".rstrip()
     return f"{kept}\n\n" if kept else ""
-
-
-def _can_be_read(text: str, reply: Reply) -> bool:
-    if not isinstance(parse(text, reply), Unreadable):
-        return True
-    return _LEFT_OPEN not in text and _told(reply).search(text) is not None
 
 
 @lru_cache(maxsize=64)

@@ -76,6 +76,8 @@ class Child:
             self._send(msgspec.structs.replace(asked, number=number))
             return await reply
         finally:
+            # Still waiting means that whoever asked was cancelled: nobody will read the reply, and
+            # its place in the batch is wanted.
             if self._waiting.pop(number, None) is not None:
                 self._send(GivenUp(number=number))
 
@@ -103,6 +105,7 @@ class Child:
             reply = self._waiting.pop(said.number, None) if isinstance(said, Answered) else None
             if reply is not None and not reply.done():
                 reply.set_result(said)
+        # Set before anybody is told, so that whoever asks again at once starts another child.
         self.ended = True
         for reply in self._waiting.values():
             if not reply.done():

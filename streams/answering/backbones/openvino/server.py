@@ -11,7 +11,13 @@ from contextlib import suppress
 import msgspec
 
 from streams.answering.backbones.openvino.engine import Engine
-from streams.answering.backbones.openvino.messages import FROM_US, Answered, Asked, Loaded, Settings
+from streams.answering.backbones.openvino.messages import (
+    FROM_US,
+    Answered,
+    GivenUp,
+    Loaded,
+    Settings,
+)
 
 CHUNK = 1 << 16
 
@@ -19,6 +25,7 @@ CHUNK = 1 << 16
 def main() -> int:
     """Load the model that the argument names, and serve; what the library prints goes nowhere."""
     replies = os.dup(1)
+    # The library prints to the standard output, where each line is read as a reply.
     os.dup2(2, 1)
 
     def tell(message: Loaded | Answered) -> None:
@@ -42,20 +49,14 @@ def serve(engine: Engine, source: int, tell: Callable[[Loaded | Answered], None]
     lines = Lines(source)
     while not lines.ended:
         for line in lines.read(wait=not engine.busy):
-            said = _take(engine, line)
-            if said is not None:
+            message = FROM_US.decode(line)
+            if isinstance(message, GivenUp):
+                engine.give_up(message.number)
+            elif (said := engine.take(message)) is not None:
                 tell(said)
         if engine.busy and not lines.ended:
             for said in engine.step():
                 tell(said)
-
-
-def _take(engine: Engine, line: bytes) -> Answered | None:
-    message = FROM_US.decode(line)
-    if isinstance(message, Asked):
-        return engine.take(message)
-    engine.give_up(message.number)
-    return None
 
 
 class Lines:

@@ -43,15 +43,31 @@ def find_access(
     url, signing = _address(provider, environ), dict[str, str]()
     variable = next((name for name in provider.keys if environ.get(name, "").strip()), None)
     if variable is None:
-        raise SetupBroken("auth", provider.name, f"no key: set {_wanted(provider)}")
+        wanted = " or ".join(provider.keys)
+        if provider.name == BEDROCK:
+            wanted = "AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+        raise SetupBroken("auth", provider.name, f"no key: set {wanted}")
     key, place = environ[variable].strip(), place_of and place_of(variable)
     if not (key.isascii() and key.isprintable()):
         detail = f"the key from {variable} holds what no HTTP header can carry"
         raise SetupBroken("auth", url, detail)
     if variable == AWS_KEYS["aws_secret_access_key"]:
-        signing = _signing(environ)
-    if place == ENVIRONMENT and place_of is not None:
-        _need_own_address(provider, url, variable, place_of)
+        # Keys of AWS sign requests and are never sent; only a bearer token goes along as it stands.
+        known = {name: environ.get(each, "").strip() for name, each in AWS_KEYS.items()}
+        if not known["aws_access_key_id"]:
+            raise SetupBroken("auth", BEDROCK, "no key: set AWS_ACCESS_KEY_ID beside its secret")
+        signing = {name: value for name, value in known.items() if value}
+    if place == ENVIRONMENT and place_of is not None and url != provider.official:
+        # The key is a person's and the address may be a stranger's: whoever wrote a file of the
+        # working directory must not be able to lead the key of the environment to a host of his.
+        named = place_of(provider.address)
+        if named not in (None, ENVIRONMENT):
+            raise SetupBroken(
+                "auth",
+                urlsplit(url).netloc.rpartition("@")[2],
+                f"the key from {variable} is not sent there: {provider.address} in {named} is a file of the "
+                f"working directory; say the address in the environment, {provider.address}",
+            )
     source = f"key from {variable}" + (f" in {place}" if place else "")
     return Access(
         provider=provider,
@@ -60,16 +76,15 @@ def find_access(
     )
 
 
-def _wanted(provider: Provider) -> str:
-    if provider.name != BEDROCK:
-        return " or ".join(provider.keys)
-    return "AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
-
-
 def _address(provider: Provider, environ: Mapping[str, str]) -> str:
     said = environ.get(provider.address, "").strip()
     if not said and provider.name == BEDROCK:
-        return f"https://bedrock-runtime.{_region(environ)}.amazonaws.com"
+        region = region_of(environ)
+        # It becomes part of a host's name and so may be nothing but a region: the requests carry a key.
+        if region is None or not _REGION.fullmatch(region):
+            what = "no region" if region is None else f"{region[:40]!r} is no region"
+            raise SetupBroken("model", BEDROCK, f"{what}: set AWS_REGION, such as us-east-1")
+        return f"https://bedrock-runtime.{region}.amazonaws.com"
     url = (said or provider.official).rstrip("/")
     if not url:
         detail = f"no address: set {provider.address}, such as https://NAME.openai.azure.com"
@@ -86,31 +101,3 @@ def _address(provider: Provider, environ: Mapping[str, str]) -> str:
 def region_of(environ: Mapping[str, str]) -> str | None:
     """The region of AWS that is set."""
     return next((environ[name].strip() for name in REGIONS if environ.get(name, "").strip()), None)
-
-
-def _region(environ: Mapping[str, str]) -> str:
-    """The region, which becomes part of a host's name and so may be nothing else."""
-    region = region_of(environ)
-    if region is None or not _REGION.fullmatch(region):
-        said = "no region" if region is None else f"{region[:40]!r} is no region"
-        raise SetupBroken("model", BEDROCK, f"{said}: set AWS_REGION, such as us-east-1")
-    return region
-
-
-def _signing(environ: Mapping[str, str]) -> dict[str, str]:
-    found = {name: environ.get(variable, "").strip() for name, variable in AWS_KEYS.items()}
-    if not found["aws_access_key_id"]:
-        raise SetupBroken("auth", BEDROCK, "no key: set AWS_ACCESS_KEY_ID beside its secret")
-    return {name: value for name, value in found.items() if value}
-
-
-def _need_own_address(provider: Provider, url: str, variable: str, place_of: PlaceOf) -> None:
-    """Raises ``SetupBroken`` where a file of the working directory sends the environment's key somewhere."""
-    place = place_of(provider.address)
-    if place not in (None, ENVIRONMENT) and url != provider.official:
-        raise SetupBroken(
-            "auth",
-            urlsplit(url).netloc.rpartition("@")[2],
-            f"the key from {variable} is not sent there: {provider.address} in {place} is a file of the "
-            f"working directory; say the address in the environment, {provider.address}",
-        )

@@ -38,14 +38,22 @@ class ProviderBackbone(OpenAIBackbone):
         place_of: PlaceOf | None = None,
         pool: EndpointPool | None = None,
     ) -> None:
-        _need_extra(kind)
+        for name in NEEDED:
+            try:
+                there = importlib.util.find_spec(name) is not None
+            except ModuleNotFoundError:  # nor is the package that it would be in
+                there = False
+            if not there:
+                way = f"{install('providers')}, or make providers in a checkout"
+                raise SetupBroken("extra", kind, f"{name} is not installed: {way}")
         found = self._environ = os.environ if environ is None else environ
         self._access = access = find_access(KINDS[kind], model, found, place_of)
         options = options or Options()
         if kind == BEDROCK:
+            # A place at the gate without a thread behind it would wait where no clock sees it.
             threads = min(MOST_THREADS, (os.cpu_count() or 1) + 4)
             options = replace(options, max_connections=min(options.max_connections, threads))
-        self._begin(access.site, options, pool, self._over)
+        self.begin(access.site, options, pool, self._over)
         # What it has no word for is left out like what it refuses: on the record. Of a cap's two names it has one.
         self._cap_name = "max_tokens"
         self._refused |= {*access.provider.lacks, "max_completion_tokens"}
@@ -63,20 +71,3 @@ class ProviderBackbone(OpenAIBackbone):
     def name(self) -> str:
         """``KIND:MODEL``, such as ``anthropic:claude-sonnet-4-5``."""
         return f"{self._access.provider.name}:{self._access.site.model}"
-
-
-def _need_extra(kind: str) -> None:
-    """Raises ``SetupBroken`` if the extra that carries the providers' clients is not installed."""
-    for name in NEEDED:
-        if not _is_there(name):
-            detail = (
-                f"{name} is not installed: {install('providers')}, or make providers in a checkout"
-            )
-            raise SetupBroken("extra", kind, detail)
-
-
-def _is_there(name: str) -> bool:
-    try:
-        return importlib.util.find_spec(name) is not None
-    except ModuleNotFoundError:  # nor is the package that it would be in
-        return False

@@ -22,7 +22,6 @@ from streams.answering.backbones.openai.transport import (
     KEEP_S,
     MOST_BYTES,
     TALKATIVE,
-    Judge,
     Refused,
     TooLong,
     refusing,
@@ -70,10 +69,6 @@ def open_client(access: Access, options: Options, environ: Mapping[str, str]) ->
         logging.getLogger(name).setLevel(logging.ERROR)
     if access.provider.name == BEDROCK:
         return _bedrock(access, options, environ)
-    return _over_http(access, options)
-
-
-def _over_http(access: Access, options: Options) -> Client:
     from any_llm import AnyLLM
 
     http, site = _transport(access, options), access.site
@@ -107,6 +102,11 @@ def _transport(access: Access, options: Options) -> Any:
         import httpx as http
     most, patience = options.max_connections, http.Timeout(None, connect=options.connect_s)
 
+    def judge(status: int, said: object, headers: Mapping[str, str]) -> Fault:
+        now, masked = datetime.now(UTC), access.site.masked
+        return judged(access.provider, status, said, headers, now, masked)
+
+    # The libraries set timeouts of their own on each request, which would end a long reply unheard.
     class Patient(http.AsyncClient):  # type: ignore[misc]
         """Only our clock ends a request that is connected, whatever a library would have."""
 
@@ -118,7 +118,9 @@ def _transport(access: Access, options: Options) -> Any:
 
     return Patient(
         follow_redirects=False,
-        event_hooks={"response": [refusing(access.site, _judge(access)), _noting(http)]},
+        event_hooks={"response": [refusing(access.site, judge), _noting(http)]},
+        # Nothing packed is asked for: a bound on the body is worth little where it is counted unpacked
+        # only after the library has read it.
         headers={"accept-encoding": "identity"},
         limits=http.Limits(
             max_connections=most, max_keepalive_connections=most, keepalive_expiry=KEEP_S
@@ -126,14 +128,6 @@ def _transport(access: Access, options: Options) -> Any:
         mounts=straight(access.site),
         timeout=patience,
     )
-
-
-def _judge(access: Access) -> Judge:
-    def judge(status: int, said: object, headers: Mapping[str, str]) -> Fault:
-        now, masked = datetime.now(UTC), access.site.masked
-        return judged(access.provider, status, said, headers, now, masked)
-
-    return judge
 
 
 def _noting(http: Any) -> Callable[[Any], Awaitable[None]]:
@@ -159,6 +153,7 @@ def _noting(http: Any) -> Callable[[Any], Awaitable[None]]:
     async def note(response: Any) -> None:
         wire = _WIRE.get(Wire())
         wire.answered, wire.hold_s = True, hold_back(response.headers)
+        # Refused unread: some servers pack all the same, and a megabyte can unpack to gigabytes.
         if response.headers.get("content-encoding", "identity") != "identity":
             raise Refused(Fault("junk", "a packed body, which nobody asked for"))
         response.stream = Bounded(response.stream)
@@ -167,6 +162,8 @@ def _noting(http: Any) -> Callable[[Any], Awaitable[None]]:
 
 
 def _bedrock(access: Access, options: Options, environ: Mapping[str, str]) -> Client:
+    # Its own configuration files may name another endpoint, and its own retries would repeat a paid call
+    # that nobody counts: both are switched off.
     from any_llm import AnyLLM
     from botocore.config import Config  # type: ignore[import-untyped]
 

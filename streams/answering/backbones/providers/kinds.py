@@ -45,6 +45,7 @@ class Provider:
 
 def _spelled(**words: str) -> dict[str, str]:
     """Words for ours as a provider writes them in camel case, and as its client does, with underscores."""
+    # Errors name a field as the provider writes it, or as its client for Python does.
     apart = {
         _CAPITAL.sub(lambda at: f"_{at[0].lower()}", word): ours for word, ours in words.items()
     }

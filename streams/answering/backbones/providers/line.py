@@ -43,13 +43,23 @@ class ProviderLine:
     async def complete(self, body: Body, timeout_s: float | None = None) -> Arrived | Fault:
         """One reply, in the form of a chat completion. Only our own clock makes a timeout."""
         client = await self.opened(timeout_s)
+        call = {name: value for name, value in body.items() if name in NAMED}
+        extra = {name: value for name, value in body.items() if name not in NAMED}
+        if extra and self.access.provider.name == BEDROCK:
+            call["additionalModelRequestFields"] = extra
+        elif extra and self.access.provider.name == "gemini":
+            call["http_options"] = {"extra_body": extra}
+        elif extra:
+            call["extra_body"] = extra
         wire, clock = Wire(), Clock(self.options, timeout_s)
+        # One client serves all calls at once; the context of this call tells its hook whose reply
+        # came in.
         noted = client.wire.set(wire)
         try:
             async with clock.limit:
                 # Untyped here: whether it streams hangs on its arguments.
                 library: Any = client.library
-                completion: Any = await library.acompletion(**self._call(body))
+                completion: Any = await library.acompletion(**call)
         except Exception as error:
             return self._fault(error, wire, clock)
         finally:
@@ -72,22 +82,13 @@ class ProviderLine:
                 continue
             await client.close()
 
-    def _call(self, body: Body) -> dict[str, Any]:
-        named = {name: value for name, value in body.items() if name in NAMED}
-        extra = {name: value for name, value in body.items() if name not in NAMED}
-        if not extra:
-            return named
-        if self.access.provider.name == BEDROCK:
-            return named | {"additionalModelRequestFields": extra}
-        if self.access.provider.name == "gemini":
-            return named | {"http_options": {"extra_body": extra}}
-        return named | {"extra_body": extra}
-
     def _fault(self, error: Exception, wire: Wire, clock: Clock) -> Fault:
         site = self.access.site
         if clock.limit.expired():
             return Fault("timeout", clock.told)
         fault = fault_of(self.access, error, self.options.connect_s)
+        # Whatever the library makes of a reply that came: the reply is at fault, not our set-up. A client
+        # that fails before anything came would fail for every problem, and must not charge one of them.
         if fault is None and wire.answered:
             fault = Fault("junk", f"a reply that the library cannot read: {type(error).__name__}")
         if fault is None:
@@ -104,6 +105,8 @@ class ProviderLine:
             raise RuntimeError(f"the backbone at {self.access.site.where} is closed")
         most = self.options.timeout_s
         if self.access.provider.name == BEDROCK and timeout_s is not None:
+            # Never shorter: one client serves all shorter calls, and each client holds connections
+            # of its own.
             most = max(most, timeout_s)
         if most not in self._opening:
             self._opening[most] = asyncio.create_task(self._open(most))

@@ -41,20 +41,22 @@ def fault_of(access: Access, error: Exception, connect_s: float) -> Fault | None
         if isinstance(each, TooLong):
             return Fault("junk", f"a reply of more than {MOST_BYTES >> 20} MiB")
     for each in chain:
+        name, module = type(each).__name__, type(each).__module__
         if isinstance(each, UnsupportedParameterError):
             first = each.parameter_name.partition(" ")[0]
             return Fault("model", str(each), free=True, names=frozenset({first}))
-        if type(each).__name__ in ("APIConnectionError", "APITimeoutError") or _of_transport(each):
+        of_transport = isinstance(each, OSError) or module.startswith(TRANSPORTS)
+        if name in ("APIConnectionError", "APITimeoutError") or of_transport:
             return _lost(error, connect_s)
-        if type(each).__module__.startswith("botocore"):
-            return _of_bedrock(access, each, error, connect_s)
-        if access.provider.name == BEDROCK and type(each).__name__ in UNREADABLE:
-            return _unreadable(each)
+        of_botocore = module.startswith("botocore")
+        response: object = getattr(each, "response", None) if of_botocore else None
+        if isinstance(response, dict):
+            return _refused(access, cast("Json", response))
+        if name in UNREADABLE and (of_botocore or access.provider.name == BEDROCK):
+            return Fault("junk", f"a reply that the library cannot read: {name}")
+        if of_botocore:
+            return _lost(error, connect_s) if name in OF_NO_ANSWER else None
     return None
-
-
-def _of_transport(error: BaseException) -> bool:
-    return isinstance(error, OSError) or type(error).__module__.startswith(TRANSPORTS)
 
 
 def _lost(error: Exception, connect_s: float) -> Fault:
@@ -65,22 +67,6 @@ def _lost(error: Exception, connect_s: float) -> Fault:
         for each in causes(error)
     )
     return Fault("lost", f"no connection within {connect_s:g} s", free=True) if late else fault
-
-
-def _unreadable(error: BaseException) -> Fault:
-    return Fault("junk", f"a reply that the library cannot read: {type(error).__name__}")
-
-
-def _of_bedrock(
-    access: Access, each: BaseException, error: Exception, connect_s: float
-) -> Fault | None:
-    name = type(each).__name__
-    response: object = getattr(each, "response", None)
-    if isinstance(response, dict):
-        return _refused(access, cast("Json", response))
-    if name in UNREADABLE:
-        return _unreadable(each)
-    return _lost(error, connect_s) if name in OF_NO_ANSWER else None
 
 
 def _refused(access: Access, response: Json) -> Fault:

@@ -24,6 +24,7 @@ _NO_MODEL = re.compile(
 """Bedrock answers 400, or 403 where the account was not given the model."""
 _FAILED_THERE = 424
 """Bedrock: the model failed at this request; another attempt may do."""
+_PLAIN = frozenset({"temperature", "top_p", "max_tokens", "stop", "seed", "response_format"})
 
 
 def judged(
@@ -38,13 +39,28 @@ def judged(
     error = _error(body)
     said = " ".join(str(value)[:MOST_SAID] for value in error.values() if value)
     pause = asked_pause(headers, now)
-    if pause is None:
-        pause = _told_pause(error.get("details"))
+    if pause is None:  # Google asks for one within the error, such as ``34s``
+        details = objects(error.get("details"))
+        delays = [delay for each in details if isinstance(delay := each.get("retryDelay"), str)]
+        pause = span(delays[0]) if delays else None
     told = {name: error[name] for name in ("code", "type", "message") if error.get(name)}
     if isinstance(error.get("param"), str):
         told["param"] = error["param"]
-    told["metadata"] = " ".join(_ours(provider, said))
-    return of_status(_status(status, said), {"error": told}, pause, masked)
+    # Our names for the parameters that its words name, so that the common judge knows them. A vague word
+    # counts only where no plain one stands: a refused temperature may be explained by "thinking".
+    words = set(_WORDS.findall(said))
+    ours = {name for word, name in provider.words.items() if word in words}
+    if not ours and not words & _PLAIN:
+        ours = {name for word, name in provider.vague.items() if word in words}
+    told["metadata"] = " ".join(sorted(ours))
+    # A status is put right before the common judge sees it, where the provider means another by it.
+    if status == 400 and (_BAD_KEY.search(said) or _NOT_HERE.search(said)):
+        status = 401
+    elif status in (400, 403) and _NO_MODEL.search(said):
+        status = 404
+    elif status == _FAILED_THERE:
+        status = 502
+    return of_status(status, {"error": told}, pause, masked)
 
 
 def _error(body: object) -> dict[str, Any]:
@@ -56,33 +72,3 @@ def _error(body: object) -> dict[str, Any]:
     if isinstance(error.get("status"), str):
         error = error | {"code": error["status"]}
     return error
-
-
-def _status(status: int, said: str) -> int:
-    """The status that says what is meant, where the provider uses another."""
-    if status == 400 and (_BAD_KEY.search(said) or _NOT_HERE.search(said)):
-        return 401
-    if status in (400, 403) and _NO_MODEL.search(said):
-        return 404
-    return 502 if status == _FAILED_THERE else status
-
-
-def _ours(provider: Provider, said: str) -> list[str]:
-    """Our names of the parameters that are named in the provider's own words."""
-    words = set(_WORDS.findall(said))
-    found = {ours for word, ours in provider.words.items() if word in words}
-    if not found and not words & _PLAIN:
-        found = {ours for word, ours in provider.vague.items() if word in words}
-    return sorted(found)
-
-
-_PLAIN = frozenset({"temperature", "top_p", "max_tokens", "stop", "seed", "response_format"})
-
-
-def _told_pause(details: object) -> float | None:
-    """The pause that Google asks for within the error, such as ``34s``."""
-    for each in objects(details):
-        delay = each.get("retryDelay")
-        if isinstance(delay, str):
-            return span(delay)
-    return None

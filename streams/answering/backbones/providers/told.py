@@ -18,35 +18,27 @@ def told(provider: Provider, completion: dict[str, Any], raw: bytes) -> bytes:
     """The body of a chat completion; ``raw`` is the provider's own, where it is known."""
     own = parse(raw)
     wire = cast("Json", own) if isinstance(own, dict) else {}
-    choices = [_choice(provider, each) for each in objects(completion.get("choices"))]
-    model = wire.get("modelVersion") or completion.get("model")
-    body: Json = {"model": model, "choices": choices, "usage": _usage(completion, wire)}
-    return orjson.dumps(body)
-
-
-def _choice(provider: Provider, choice: Json) -> Json:
-    message = part(choice, "message")
-    said: Json = {
-        # Nothing said and said to be at its end is no reply: the chat API tells it by null.
-        "content": message.get("content") or None,
-        "reasoning_content": message.get("reasoning"),
-        "tool_calls": message.get("tool_calls"),
-    }
-    if provider.name == AZURE:  # the library puts words of its own here for the others
-        said["refusal"] = message.get("refusal")
-        said["content"] = message.get("content")
-    return {
-        "finish_reason": choice.get("finish_reason"),
-        "message": said,
-        "logprobs": choice.get("logprobs"),
-    }
-
-
-def _usage(completion: Json, wire: Json) -> Json | None:
+    choices: list[Json] = []
+    for choice in objects(completion.get("choices")):
+        message = part(choice, "message")
+        said: Json = {
+            # Nothing said and said to be at its end is no reply: the chat API tells it by null.
+            "content": message.get("content") or None,
+            "reasoning_content": message.get("reasoning"),
+            "tool_calls": message.get("tool_calls"),
+        }
+        if provider.name == AZURE:  # the library puts words of its own here for the others
+            said["refusal"] = message.get("refusal")
+            said["content"] = message.get("content")
+        kept = {name: choice.get(name) for name in ("finish_reason", "logprobs")}
+        choices.append(kept | {"message": said})
     usage = part(completion, "usage")
-    if not usage.get("prompt_tokens") and not usage.get("completion_tokens"):
-        return None
     thinking = part(part(wire, "usage"), "output_tokens_details").get("thinking_tokens")
     if isinstance(thinking, int):
         usage = usage | {"completion_tokens_details": {"reasoning_tokens": thinking}}
-    return usage
+    # The library writes 0 where the provider said nothing, and unknown is not zero.
+    is_told = usage.get("prompt_tokens") or usage.get("completion_tokens")
+    # Gemini may have another model reply than the one that was asked; prices hang on which.
+    model = wire.get("modelVersion") or completion.get("model")
+    body = {"model": model, "choices": choices, "usage": usage if is_told else None}
+    return orjson.dumps(body)

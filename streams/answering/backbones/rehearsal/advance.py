@@ -27,6 +27,7 @@ def course(turn: Turn) -> tuple[int | None, str]:
 def step(turn: Turn, asked: Asked) -> str:
     """One line more; a first line again where advice leads to another approach."""
     on, rest = course(turn)
+    # Without advice the work goes on as it began, or each line would be of another attempt.
     steered = any(turn.hints) or another_way(turn)
     taken = approach(turn) if on is None or steered else on
     lines = _LINE.findall(rest) if taken == on else []

@@ -14,7 +14,7 @@ from streams.answering.backbones.rehearsal.grounds import Ground, Latent, latent
 from streams.answering.backbones.rehearsal.hints import hints
 from streams.answering.backbones.rehearsal.options import Options
 from streams.answering.backbones.rehearsal.passages import PASSAGES
-from streams.answering.backbones.rehearsal.prompts import Prompt, read
+from streams.answering.backbones.rehearsal.prompts import read
 from streams.answering.backbones.rehearsal.puzzles import PUZZLES
 from streams.answering.backbones.rehearsal.reply import logprob, reply
 from streams.answering.backbones.rehearsal.stories import STORIES
@@ -60,7 +60,17 @@ class Rehearsal:
         """The reply to a request, at once."""
         dice = noise.dice(request, self.options.seed)
         prompt = read(request.messages)
-        turn = Turn(prompt, self._latent(prompt), self.options, dice)
+        if prompt.problem is None:
+            # Lessons and rules are written without their problem in sight: an example of its kind
+            # stands in, so that what is written speaks of the right approaches.
+            found = hidden(self.options.seed, example_of(*prompt.told))
+        elif prompt.given:
+            found = latent(self.options.seed, PASSAGES, f"{prompt.given}\n\n{prompt.problem}")
+        else:
+            found = hidden(self.options.seed, prompt.problem)
+        turn = Turn(prompt, found, self.options, dice)
+        # Spoilt only when it is whole: what goes wrong with a reply must not change what the
+        # simulator had decided, or a rate of rubbish would change its skill too.
         text, cut = noise.spoilt(reply(turn), self.options, dice)
         text, capped = noise.capped(text, request.sampling.stop, request.sampling.max_tokens)
         return ModelReply(
@@ -73,14 +83,6 @@ class Rehearsal:
             logprob=logprob(turn) if request.sampling.logprobs else None,
         )
 
-    def _latent(self, prompt: Prompt) -> Latent:
-        """What is hidden in what a prompt shows."""
-        if prompt.problem is None:
-            return hidden(self.options.seed, example_of(*prompt.told))
-        if prompt.given:
-            return latent(self.options.seed, PASSAGES, f"{prompt.given}\n\n{prompt.problem}")
-        return hidden(self.options.seed, prompt.problem)
-
 
 def example_of(*told: str) -> str:
     """An example of the kind of problem that texts speak of, for prompts that show none."""
@@ -91,6 +93,7 @@ def example_of(*told: str) -> str:
 @lru_cache(maxsize=16_384)
 def hidden(seed: int, problem: str) -> Latent:
     """What is hidden in the problem of a prompt."""
+    # The ones that read little come first, and the one that reads any text last.
     for ground in GROUNDS:
         known = ground.reads(problem)
         if known is not None:

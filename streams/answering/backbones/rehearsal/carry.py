@@ -62,9 +62,11 @@ def state(turn: Turn, asked: Asked) -> str | None:
 
 def works(turn: Turn, rightly: bool, lines: Sequence[str]) -> list[Work]:
     """Works of this kind that begin with these lines and go on."""
+    # Nothing can be worked out rightly there, and asking for it would find an empty list.
     if rightly and not turn.latent.ground.solvable(turn.latent.problem):
         return []
     first = turn.dice.roll("work")
+    # From the call's own roll on and round: other draws come by other works first.
     picks = ((first + at / _PICKS) % 1.0 for at in range(_PICKS))
     made = (turn.latent.ground.work(turn.latent.problem, rightly, pick) for pick in picks)
     return [w for w in made if w.steps[: len(lines)] == tuple(lines) and len(w.steps) > len(lines)]

@@ -96,4 +96,5 @@ def _courses(choices: tuple[str, ...], words: str) -> dict[str, str]:
         for course, stems in _COURSES.items():
             if names & set(stems):
                 found[option] = course
+    # Only where each option is a course: "accept" among other words is any word.
     return found if len(found) == len(choices) else {}

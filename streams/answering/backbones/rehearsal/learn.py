@@ -33,6 +33,7 @@ def holding(turn: Turn) -> list[Hint]:
         for hint in section:
             if hint.fits(turn.latent.situation):
                 votes[hint.approach] += 1 if hint.good else -1
+    # Ties are broken by number, for a reply is a function of its prompt to the last letter.
     ranked = sorted(votes.items(), key=lambda vote: (-vote[1], vote[0]))
     return [Hint(a, turn.latent.situation, vote > 0) for a, vote in ranked if vote]
 

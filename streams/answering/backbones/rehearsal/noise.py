@@ -40,9 +40,13 @@ def dice(request: ModelRequest, seed: int) -> Dice:
     At temperature 0 neither draw nor the endpoint's seed matter.
     """
     sampling = request.sampling
+    # As at an endpoint that decodes greedily: the same prompt gives the same reply, whichever draw
+    # it is.
     drawn = (0, 0) if sampling.temperature == 0 else (request.seed, request.draw)
     said = sha256(repr((seed, drawn, sampling)).encode())
     for speaker, text in request.messages:
+        # Speaker and text are told apart by signs of their own, so that no two lists of messages
+        # are hashed alike.
         said.update(f"\x1e{speaker}\x1f{text}".encode("utf-8", "surrogatepass"))
     return Dice(said.hexdigest()[:20])
 

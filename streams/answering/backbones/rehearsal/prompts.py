@@ -133,6 +133,7 @@ def read(messages: Sequence[Message]) -> Prompt:
 
 @lru_cache(maxsize=512)
 def _instructions(text: str) -> tuple[str, tuple[Asked, ...]]:
+    # The last format block counts: what stands before it may quote another prompt.
     at, lead = max((text.rfind(lead), lead) for lead in LEADS)
     if at < 0:
         return text, ()

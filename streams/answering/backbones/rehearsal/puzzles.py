@@ -75,11 +75,6 @@ def _walk(node: ast.expr, lines: list[str]) -> Fraction:
             raise ValueError(f"no arithmetic: {ast.dump(node)}")
 
 
-@lru_cache(maxsize=16_384)
-def _right(problem: str, answer: str) -> bool:
-    return game24.check(problem, answer)[0] == "right"
-
-
 class Puzzles(Ground):
     """Four numbers that are to make 24; a problem's canonical form is the sorted numbers."""
 
@@ -138,7 +133,7 @@ class Puzzles(Ground):
 
     def right(self, problem: str, answer: str) -> bool:
         """Whether the answer is an expression of these numbers with the value 24."""
-        return _right(problem, answer)
+        return game24.check(problem, answer)[0] == "right"
 
 
 PUZZLES = Puzzles()

@@ -56,6 +56,7 @@ def _filled(turn: Turn, asked: Asked) -> str:
 
 def _answer(turn: Turn) -> str:
     """The answer kept or mended, where that was chosen; else that of an attempt."""
+    # The course was chosen in a field before; the answer below it has to be of that course.
     course = course_said(turn)
     if course == KEEP and turn.answer is not None:
         return turn.answer

@@ -20,6 +20,7 @@ def approach(turn: Turn) -> int:
         fit = [hint for hint in section if hint.fits(turn.latent.situation)]
         if good := [hint.approach for hint in fit if hint.good]:
             advised.append(int(turn.dice.pick("advised", good)))
+        # Guidance that only forbids helps just where it forbids what would have been tried anyway.
         elif turn.latent.favourite in (bad := {hint.approach for hint in fit}):
             advised.append(_another(turn, bad))
     if another_way(turn):
@@ -48,6 +49,7 @@ def _another(turn: Turn, but: set[int]) -> int:
 def chance(turn: Turn, taken: int) -> float:
     """How likely an attempt by this approach is to come out right."""
     slip = _SLIP + _SLIP_OF_HARD * turn.latent.difficulty
+    # A wrong approach never succeeds by luck: whatever is gained was gained by going another way.
     return 1.0 - slip if taken in turn.latent.works else 0.0
 
 

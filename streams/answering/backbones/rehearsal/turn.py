@@ -47,6 +47,8 @@ class Turn:
     @cached_property
     def answer(self) -> str | None:
         """The answer of the solution in the prompt."""
+        # Where a section says the answer it stands above the work: a mended answer may differ from
+        # the lines.
         given = self.prompt.answered
         if given:
             return extract(f"Final_answer: {given}")

@@ -46,6 +46,14 @@ def prose(turn: Turn, asked: Asked) -> str:
             return learn.sentence(turn.situation)
         case "solution":
             return told(turn, *(patch(turn) if turn.prompt.trajectory else attempt(turn)))
+        case "instruction":  # what somebody else is to do: solve the problem
+            return f'"""Solve this and say how: {turn.latent.problem}"""'
+        case "query":  # what to ask a tool: the words of the question that say something
+            words = re.findall(r"\w{4,}", turn.prompt.problem or turn.latent.problem)
+            return " ".join(words[-_QUERY_WORDS:]) or turn.latent.problem
+        case "rule":  # each field for a rule takes another one
+            wanted = [field.label for field in turn.prompt.asked if field.speaks_of("rule")]
+            return learn.rules(turn)[wanted.index(asked.label) % learn.RULES]
         case None | "reason":
             return _because(turn)
         case write:
@@ -54,7 +62,22 @@ def prose(turn: Turn, asked: Asked) -> str:
 
 def listed(turn: Turn, asked: Asked) -> list[str]:
     """A list field: as many items as it must and may hold."""
-    items = (asked.one_of(_LISTS) or _recipe)(turn)[: asked.most]
+    match asked.one_of(_LISTS):
+        case "fragments":
+            lines = (turn.prompt.trajectory or "").splitlines()
+            blamed = [finding(turn).says] if finding(turn).fault else []
+            items = [line for line in lines if line.startswith("Step")][:_SNIPPET] + blamed
+        case "pitfalls":
+            hint = taught(turn)
+            items = [_CLAIMED if hint is None or hint.good else _taught(turn)]
+        case "signals":
+            says = "blames a line" if finding(turn).fault else "finds nothing to blame"
+            items = [_taught(turn), f"The report {says}."]
+        case None:
+            items = _recipe(turn)
+        case write:
+            items = write(turn)
+    items = items[: asked.most]
     return items + list(_CAREFUL[: max(0, asked.least - len(items))])
 
 
@@ -84,22 +107,6 @@ def _recipe(turn: Turn) -> list[str]:
     if turn.topic == "checking":
         return learn.checks(turn)
     return [_taught(turn), _CAREFUL[1], learn.checks(turn)[0], _CAREFUL[2]]
-
-
-def _snippet(turn: Turn) -> list[str]:
-    lines = (turn.prompt.trajectory or "").splitlines()
-    blamed = [finding(turn).says] if finding(turn).fault else []
-    return [line for line in lines if line.startswith("Step")][:_SNIPPET] + blamed
-
-
-def _signs(turn: Turn) -> list[str]:
-    says = "blames a line" if finding(turn).fault else "finds nothing to blame"
-    return [_taught(turn), f"The report {says}."]
-
-
-def _pitfall(turn: Turn) -> list[str]:
-    hint = taught(turn)
-    return [_CLAIMED if hint is None or hint.good else _taught(turn)]
 
 
 def _bullets(turn: Turn) -> list[str]:
@@ -148,22 +155,6 @@ def _supposed(turn: Turn, asked: Asked) -> str:
     return Hint(approach, situation, True).says(ground, "solving")
 
 
-def _rule(turn: Turn, asked: Asked) -> str:
-    wanted = [field.label for field in turn.prompt.asked if field.speaks_of("rule")]
-    return learn.rules(turn)[wanted.index(asked.label) % learn.RULES]
-
-
-def _query(turn: Turn, asked: Asked) -> str:
-    """What to ask a tool: the words of the question that say something."""
-    words = re.findall(r"\w{4,}", turn.prompt.problem or turn.latent.problem)
-    return " ".join(words[-_QUERY_WORDS:]) or turn.latent.problem
-
-
-def _instruction(turn: Turn, asked: Asked) -> str:
-    """What somebody else is to do: solve the problem."""
-    return f'"""Solve this and say how: {turn.latent.problem}"""'
-
-
 def _wording(turn: Turn, asked: Asked) -> str:
     """One text of several: a sentence of each, and one of its own."""
     parts = [re.split(r"(?<=[.;])\s+", text) for text in turn.prompt.told]
@@ -180,13 +171,16 @@ def _rule_used(turn: Turn, asked: Asked) -> str:
     return _SPEAKS.format(says=says, option=option, why=_taught(turn))
 
 
-_Text = Callable[[Turn, Asked], str] | Literal["fault", "step", "situation", "solution", "reason"]
-_List = Callable[[Turn], list[str]]
+_Text = (
+    Callable[[Turn, Asked], str]
+    | Literal["fault", "step", "situation", "solution", "instruction", "query", "rule", "reason"]
+)
+_List = Callable[[Turn], list[str]] | Literal["fragments", "pitfalls", "signals"]
 
 _TEXTS: tuple[tuple[tuple[str, ...], _Text], ...] = (
     (("wording",), _wording),
     (("analysis",), "reason"),
-    (("instruction",), _instruction),
+    (("instruction",), "instruction"),
     (("next step",), advance.step),
     (("thought",), carry.thought),
     (("because", "rule used"), _rule_used),
@@ -197,17 +191,17 @@ _TEXTS: tuple[tuple[tuple[str, ...], _Text], ...] = (
     (("reasoning",), "reason"),
     (("descriptor", "applicable", "condition"), "situation"),
     (("step",), "step"),
-    (("rule",), _rule),
-    (("query", "search", "tool"), _query),
+    (("rule",), "rule"),
+    (("query", "search", "tool"), "query"),
     (("principle",), _supposed),
 )
 _LISTS: tuple[tuple[tuple[str, ...], _List], ...] = (
     (("semantic", "logical"), score.scores),
     (("bullet",), _bullets),
     (("recipe", "procedure"), _recipe),
-    (("snippet", "fragment"), _snippet),
-    (("failure", "pitfall"), _pitfall),
-    (("flag", "signal"), _signs),
+    (("snippet", "fragment"), "fragments"),
+    (("failure", "pitfall"), "pitfalls"),
+    (("flag", "signal"), "signals"),
     (("check", "where"), learn.checks),
     (("rule", "principle", "insight"), learn.rules),
 )
