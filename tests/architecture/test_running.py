@@ -24,7 +24,6 @@ LOADS_INSTALLED = {
 NAMED_BY_US = {
     ("streams/interfaces/cli/app.py", "import_module"): "our own modules of commands",
     ("streams/runtime/kafka/aio.py", "import_module"): "a part of aiokafka that the code asks for",
-    ("streams/answering/embedders/minilm.py", "import_module"): "one of NEEDED",
     (
         "streams/answering/grading/opinions.py",
         "import_module",

@@ -13,6 +13,7 @@ import pytest
 from schemas.questions import Sampling
 from streams.answering.backbones import llamacpp, openvino
 from streams.answering.backbones.llamacpp import LlamaCpp
+from streams.answering.backbones.llamacpp.marks import Marks
 from streams.answering.backbones.loaded import LoadedModel, RoomOptions
 from streams.answering.backbones.openvino import OpenVino
 from streams.answering.backbones.openvino.backbone import asked_of
@@ -108,40 +109,60 @@ def test_a_call_of_llama_cpp_that_takes_too_long_is_recorded_as_such() -> None:
     assert after.completion_tokens == 12
 
 
-@pytest.mark.parametrize(("kind", "asks"), [("llamacpp", "_decoded"), ("openvino", "_ask")])
+class Held:
+    """Stands in for an engine and for a child: whatever is asked of it waits for the gate."""
+
+    marks = Marks()
+
+    def __init__(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.begun, self.gate = asyncio.Event(), asyncio.Event()
+
+    async def wait(self) -> None:
+        self.begun.set()
+        await self.gate.wait()
+
+    def chat(self, body: bytes, given_up: object) -> bytes:
+        asyncio.run_coroutine_threadsafe(self.wait(), self.loop).result()
+        return b""
+
+    async def ask(self, asked: Asked) -> Answered:
+        await self.wait()
+        return Answered(number=asked.number, fault="nothing was loaded")
+
+
+@pytest.mark.parametrize("kind", ["llamacpp", "openvino"])
 def test_a_call_s_time_begins_with_its_slot(
-    kind: str, asks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What waits for one is not under way yet, so that no clock runs."""
     options = {"llamacpp": llamacpp.Options(slots=1), "openvino": openvino.Options(slots=1)}
     classes: dict[str, Any] = {"llamacpp": LlamaCpp, "openvino": OpenVino}
+    timed: list[int] = []
+
+    def patience(_: object, request: ModelRequest) -> float:
+        timed.append(request.seed)
+        return 60.0
 
     async def use() -> None:
-        begun, gate = asyncio.Event(), asyncio.Event()
-        under_way: list[int] = []
+        held = Held()
 
-        async def ask(_: object, __: object, request: ModelRequest) -> ModelReply:
-            under_way.append(request.seed)
-            begun.set()
-            await gate.wait()
-            return ModelReply(text="", finish="stop", model="m")
+        async def model(_: object) -> Held:
+            return held
 
-        async def model(_: object) -> None:
-            """Nothing is loaded."""
-
-        monkeypatch.setattr(classes[kind], asks, ask)
-        monkeypatch.setattr(classes[kind], "_model", model)
+        monkeypatch.setattr(classes[kind], "model", model)
         backbone = classes[kind](gguf(tmp_path / "m.gguf", "qwen2", F32), options[kind])
         calls = [asyncio.create_task(backbone.complete(asking(seed=at))) for at in (1, 2)]
-        await begun.wait()
+        await held.begun.wait()
         for _ in range(20):
             await asyncio.sleep(0)
-        assert under_way == [1]
-        gate.set()
+        assert timed == [1]
+        held.gate.set()
         await asyncio.gather(*calls)
-        assert under_way == [1, 2]
+        assert timed == [1, 2]
 
     monkeypatch.setattr(importlib.util, "find_spec", anywhere)
+    monkeypatch.setattr(RoomOptions, "patience", patience)
     asyncio.run(use())
 
 
@@ -163,7 +184,7 @@ def test_a_prompt_that_openvino_has_no_room_for_is_told_as_too_long(
         return Full()
 
     monkeypatch.setattr(importlib.util, "find_spec", anywhere)
-    monkeypatch.setattr(OpenVino, "_model", model)
+    monkeypatch.setattr(OpenVino, "model", model)
     backbone = OpenVino(gguf(tmp_path / "m.gguf", "qwen2", F32))
     reply = asyncio.run(backbone.complete(asking()))
     assert (reply.finish, reply.too_long) == ("error", True)

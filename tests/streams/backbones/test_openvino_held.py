@@ -72,7 +72,7 @@ def replied(
     async def loaded(_: OpenVino) -> Model:
         return model
 
-    monkeypatch.setattr(OpenVino, "_model", loaded)
+    monkeypatch.setattr(OpenVino, "model", loaded)
     return asyncio.run(OpenVino(options=Options(**options)).complete(request)), model.asked
 
 
