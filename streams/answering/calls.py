@@ -106,8 +106,14 @@ class Caller:
             if isinstance(error, Exception) and not isinstance(error, (BackboneError, Paused)):
                 raise SetupBroken("backbone", backbone.name, describe(error)) from error
             raise
-        if self.prices:
-            reply = self._priced(backbone, reply)
+        # Unknown is not zero: without the tokens, or where a failed attempt may have been charged, a
+        # guess would pass for a known cost in every sum.
+        counts = reply.prompt_tokens, reply.completion_tokens
+        if self.prices and reply.cost is None and reply.free and None not in counts:
+            price = price_for(self.prices, backbone.name) or self.prices.get(reply.model)
+            if price is not None:
+                cost = price.of(counts[0] or 0, counts[1] or 0, reply.cached_tokens or 0)
+                reply = replace(reply, cost=cost)
         if self.totals is not None:
             # What a reply does not tell is booked as the most that it usually can be: a limit that an
             # endpoint's silence could stretch would be none.
@@ -141,17 +147,6 @@ class Caller:
             # The whole worker stops: what no call may be spent on, the next call may not either.
             self.draining = True
             raise Draining
-
-    def _priced(self, backbone: Backbone, reply: ModelReply) -> ModelReply:
-        """Return the reply with its cost: unknown if tokens are, or if a failed attempt may have been charged."""
-        prompt, completion = reply.prompt_tokens, reply.completion_tokens
-        if reply.cost is not None or not reply.free:
-            return reply
-        price = price_for(self.prices, backbone.name) or self.prices.get(reply.model)
-        # Unknown is not zero: a guessed price of a reply would pass for a known one in every sum.
-        if price is None or prompt is None or completion is None:
-            return reply
-        return replace(reply, cost=price.of(prompt, completion, reply.cached_tokens or 0))
 
     def billed(self, embedder: str, bill: Bill, texts: Sequence[str]) -> Embedding:
         """Price what vectors took and book it on the totals, as for a reply."""

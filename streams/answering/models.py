@@ -80,6 +80,7 @@ class Gguf(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def path(self, home: Path) -> Path:
         """Where it lies among the pulled models once it is whole."""
+        # Under its publisher's name, so that whoever has the file already need not fetch it again.
         return home / self.filename
 
 

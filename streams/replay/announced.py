@@ -40,6 +40,7 @@ class Announced:
         if not isinstance(admitted, ProblemAdmitted):
             return
         problem = admitted.problem
+        # An admission may name another problem than its episode does only if somebody changed it.
         if problem.policy is not None and episode_of(problem, "") != episode:
             raise Diverged(episode, "admitted", "problem", episode_of(problem, ""), episode)
         if isinstance(opened, EpisodeOpened) and opened.purpose in (None, "solve"):
@@ -88,6 +89,7 @@ class Announced:
                     f"n/{scope}/{name}", "series", "series.opened.policy", series.policy, scope
                 )
             places = self.places[named]
+            # A series may be announced larger than what came of it so far, and never smaller.
             least = max(places, default=-1) + 1
             if series.size < least or (settled and places and series.size != least):
                 said, found = str(series.size), f"{least} places"

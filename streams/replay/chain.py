@@ -42,6 +42,7 @@ def is_numbered(log: SqliteLog) -> bool:
 
 def entries_of(log: SqliteLog, *, numbered: bool | None = None) -> Iterator[Entry]:
     """The same with the rows of the log that they are of."""
+    # Evidence says of itself how its log numbered, since a part of one has no claims to tell it by.
     own = is_numbered(log) if numbered is None else numbered
     counts: dict[str, int] = {}
     for table, offset, place, chain, name, record in _rows(log, own):

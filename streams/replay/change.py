@@ -60,6 +60,8 @@ def lacking(memory: Memory, without: tuple[str, ...] | None) -> Memory:
     """A memory version without some of its items."""
     if not without:
         return memory
+    # Items are left out of the version that was pinned, and no other is learned: the question is
+    # what this one was worth, all else alike.
     return replace(memory, items=tuple(item for item in memory.items if item.id not in without))
 
 

@@ -25,6 +25,7 @@ END = 1 << 62
 
 def sort_of(log: SqliteLog) -> Sort:
     """Return the sort of a log by its claims; a log that was worked on has some."""
+    # By the names of its claims: nothing else on a log says where it was written.
     first = next(queries.claims(log), None)
     if first is not None:
         return "kafka" if first.address.count(".") > 1 else "file"

@@ -60,6 +60,7 @@ def in_words(found: Difference, text: Callable[[str], str | None]) -> Difference
     one, other = found.left.split(" "), found.right.split(" ")
     if not all(len(each) > 2 and each[0] == "Complete" for each in (one, other)):
         return found
+    # Another role, or the same prompt with other variables: a diff of templates would show nothing.
     if one[1] != other[1] or one[2] == other[2]:
         return found
     before, after = text(one[2]), text(other[2])
@@ -83,10 +84,15 @@ def first_difference(left: Record, right: Record) -> Difference | None:
     for address in sorted({*a, *b}, key=address_order):
         one, other = a.get(address), b.get(address)
         if one is None or other is None:
-            sides = ("present" if one else "nothing", "present" if other else "nothing")
-            return _difference(address, ("length", *sides), a, b)
-        if not same(meant(one), meant(other)):
-            return _difference(address, difference(meant(one), meant(other)), a, b)
+            what = ("length", "present" if one else "nothing", "present" if other else "nothing")
+        elif same(meant(one), meant(other)):
+            continue
+        else:
+            what = difference(meant(one), meant(other))
+        # Both are counted from here on: what stands before it is the same on both sides.
+        was, now = spent_from(a, address), spent_from(b, address)
+        calls, tokens = (was.calls, now.calls), (was.tokens, now.tokens)
+        return Difference(address, *what, *calls, *tokens, was.cost, now.cost)
     return None
 
 
@@ -97,12 +103,6 @@ def meant(event: Event) -> Event:
     if isinstance(event, Embedded | Recalled):
         return structs.replace(event, took=None)
     return event
-
-
-def _difference(address: str, what: tuple[str, str, str], a: Record, b: Record) -> Difference:
-    left, right = spent_from(a, address), spent_from(b, address)
-    calls, tokens = (left.calls, right.calls), (left.tokens, right.tokens)
-    return Difference(address, *what, *calls, *tokens, left.cost, right.cost)
 
 
 def spent_from(journal: Record, address: str) -> Usage:

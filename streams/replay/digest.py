@@ -39,6 +39,7 @@ def meaning(body: Any) -> Any:
     """The body without what is incidental, at its top and in its usage."""
     kept = {key: value for key, value in body.items() if key not in INCIDENTAL}
     if isinstance(kept.get("usage"), dict):
+        # One level down and no further: nothing deeper holds what is incidental.
         kept["usage"] = meaning(kept["usage"])
     return kept
 
@@ -47,6 +48,7 @@ def meant(log: SqliteLog) -> Iterator[tuple[str, str, Any]]:
     """Episode, address and meaning of every record that counts, in canonical order."""
     # By episode and not by the order of the log: that hangs on who was quicker, and means nothing.
     for episode, group in groupby(by_episode(log), key=attrgetter("episode")):
+        # Claims, texts and bookkeeping say who worked and how, and differ from run to run.
         counted = [each for each in group if each.kind in MEANT]
         for each in sorted(counted, key=lambda each: address_order(each.address)):
             yield episode, each.address, meaning(orjson.loads(each.body))

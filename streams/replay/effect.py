@@ -72,6 +72,7 @@ class Effect:
     @property
     def points(self) -> float | None:
         """The effect: points of accuracy that the item brought; unknown where nobody can judge."""
+        # Only pairs that both can be judged: an unknown is no failure.
         judged = len(self.judged)
         return round(100 * (self.helped - self.hurt) / judged, 6) if judged else None
 
@@ -114,6 +115,7 @@ async def without(log: SqliteLog, case: Case, item: str, world: World) -> Pair:
     change = Change(at=first, without=(item,), purpose="effect")
     work, record = forked_work(log, find, case.episode, change, world.description, world.grant)
     probe = await run_fork(log, work, change, record, world)
+    # Where nobody judged the episode nobody judges its probe: half a pair says nothing.
     was = RIGHT.get(case.outcome)
     without_it = None if was is None else case.judged(probe.closed.answer)
     return Pair(case.episode, probe, was, without_it, case.closed.usage.calls)
@@ -121,4 +123,6 @@ async def without(log: SqliteLog, case: Case, item: str, world: World) -> Pair:
 
 async def effect(log: SqliteLog, cases: Sequence[Case], item: str, world: World) -> Effect:
     """A probe for each of these episodes; those on the log already cost nothing."""
+    # One after the other: each of them is kept on the log, so that a broken run goes on where it
+    # ended.
     return Effect([await without(log, case, item, world) for case in cases])

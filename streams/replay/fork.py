@@ -118,6 +118,8 @@ def _parent(
         raise CannotFork(f"{parent} was never opened as a problem's episode")
     if opened.within is not None:
         raise CannotFork(f"{parent} was worked on in the set {opened.within}; sets are not forked")
+    # Only what a policy yielded can be gone another way from; the opening and closing are the
+    # driver's.
     if change.at not in numbered(journal):
         raise CannotFork(f"{parent} has no record at {change.at}")
     if change.edit is not None and not isinstance(journal[change.at], Completed):

@@ -160,6 +160,7 @@ class Grades:
     def _judged(self, episode: str, run: str, event: Graded) -> Graded | None:
         """The grade that the verdict of a judge's side run makes; nothing without that run."""
         opened, closed = self.log.find(run, "opened"), self.log.find(run, "closed")
+        # A part is no proof that something is missing.
         if opened is None and self.part:
             self.left.add("grades", "a judge's side run is in another part of the log")
             return event
@@ -214,6 +215,7 @@ def _grade(reflected: Reflected, feedback: Feedback) -> Grade:
     """The grade by a person's word, the domain's checker, or exact rules; others' are not asked again."""
     if feedback.reference is None:
         return said(feedback, reflected.answer is not None)
+    # A domain's checker knows more than any reference, and came first when the grade was made too.
     checker = CHECKERS.get(reflected.domain)
     if checker is not None:
         return checker(reflected.problem, reflected.answer)

@@ -136,6 +136,7 @@ class Heads:
     @property
     def of_logs(self) -> Heads:
         """Without heads of evidence, which is no part of a log."""
+        # A file may hold both, and a log cannot be held against evidence.
         heads = {n: each for n, each in self.heads.items() if not n.startswith(EVIDENCE)}
         return Heads(heads, self.links)
 
@@ -204,6 +205,7 @@ def heads_in(text: str) -> Heads:
 def _said(line: str) -> Head | Link:
     if len(line) > MOST_CHARS:
         raise BadHeads(f"longer than {MOST_CHARS:,} characters")
+    # Both forms are read, since people copy lines and scripts write JSON.
     if line.startswith("{"):
         return _from_json(line)
     parts = line.split()
@@ -314,6 +316,7 @@ class Look:
 
     def end(self, chain: str) -> Broken | None:
         """The first head that does not hold, or the last where the chain ends before it."""
+        # The heads that are left say how long it was, whoever cut it off.
         short = max(self.heads)
         if self.broken is None and short > self.count:
             return Broken(chain, "-", "cut off", f"{short} records", f"{self.count} records")

@@ -40,6 +40,7 @@ def hold(log: SqliteLog, published: Heads, done: Verified) -> None:
     """Add to a verification what heads say of the log: differences, how much they cover, what came since."""
     with log.reading():
         against(links_of(log), published, done)
+        # Before all others: a damaged index explains what would look like records that are gone.
         done.diverged[:0] = damaged(log)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -137,7 +137,14 @@ class Tracing:
             gone[number] = {i.id for i in items if i.id in lessons or i.role in stale} - {
                 i.id for i in items if i.kind == "lesson" and i.id not in lessons
             }
-            calls += sum(1 for _ in self._written_again(scope, number))
+            if scope.policy.relearn is learn_nothing:
+                continue
+            # A call for each role whose rules were written of something that is withdrawn now; all
+            # other rules stay as they are.
+            revision = memory.versions[number].revision
+            for fact in self.log.journal(learning_id(scope.id, number, revision)).values():
+                if isinstance(fact, KnowledgeConsolidated) and fact.result == "consolidated":
+                    calls += fact.source is not None and fact.role in stale
         held = [i.role for i in memory.latest.items if i.kind == "rule" and i.role in stale]
         known = memory.versions
         closed_again = tuple(
@@ -165,18 +172,6 @@ class Tracing:
                 if name == scope.id and int(number.partition(".")[0]) in owed
             ),
         )
-
-    def _written_again(self, scope: Scope, number: int) -> Iterator[str]:
-        """Roles whose rules a version's learning episode writes again."""
-        if scope.policy.relearn is learn_nothing:
-            return
-        revision = scope.memory.versions[number].revision
-        facts = self.log.journal(learning_id(scope.id, number, revision)).values()
-        for fact in facts:
-            if not isinstance(fact, KnowledgeConsolidated) or fact.result != "consolidated":
-                continue
-            if fact.source is not None and fact.role in scope.memory.forgetting.stale:
-                yield fact.role
 
 
 def remains(log: SqliteLog, domain: str, problem_id: str) -> dict[str, int]:

@@ -65,6 +65,8 @@ class Messages:
             if said not in known:
                 told = said.decode("utf-8", "replace")
                 raise Diverged(episode, "closed", "answer", told, derived.decode())
+        # Answers are relayed behind their records, and a broker forgets them by its own rules:
+        # nothing there is no sign of a change.
         elif self.sort == "kafka":
             self.left.add("closings without an answer", "not relayed yet, or no longer kept")
         else:

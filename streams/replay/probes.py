@@ -33,6 +33,8 @@ def recorded_work(
     """The work of a recorded episode or probe. Raises ``PolicyChanged`` or ``BadSetting`` where it cannot be."""
     opened = journal["opened"]
     assert isinstance(opened, EpisodeOpened)
+    # An episode of its own is prepared as a worker prepares it, so that both have one way to be
+    # opened.
     if opened.parent is None:
         return prepare(episode, admitted, journal, policy, memories, "")
     try:

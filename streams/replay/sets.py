@@ -44,9 +44,12 @@ def recorded_set(
     opened = journal["opened"]
     assert isinstance(opened, EpisodeOpened)
     records = [(name, log.journal(name)) for name in opened.members or ()]
+    # Members of a set share their scope, so that the first speaks for all.
     admitted = records[0][1]["admitted"]
     assert isinstance(admitted, ProblemAdmitted)
     held = memories(admitted.scope)
+    # By the version on record, and not by what is installed: otherwise an edited prompt would be
+    # blamed on the log.
     policy = find_recorded(find, opened.policy, opened.policy_version)
     work = prepare_set(episode, journal, records, policy, held, "")
     return work, [record for _, record in records]
@@ -59,6 +62,7 @@ def derive_set(
     work, records = recorded_set(log, episode, find, memories)
     run = work.run(None, None)
     closed = ["closed" in record for record in records]
+    # A member may be closed while others are still worked on: each has its end or none.
     ends: list[Closing | None] = [None] * len(records)
     try:
         ends = [*closings(work, replayed(conclude_set(work, run)))]

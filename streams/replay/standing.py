@@ -95,6 +95,8 @@ def headless(log: SqliteLog, *, whole: bool = True) -> Iterator[Diverged]:
         count,
     ) in order.beginnings(log):
         match episode[:2]:
+            # A case from another tool was never admitted or opened here: it begins with what was
+            # taken in.
             case "p/" if is_taken(episode):
                 if not taken and whole:
                     yield _missing(episode, "taken", first)

@@ -87,6 +87,8 @@ class LoadedModel(ABC, Generic[M]):
 
     def let_go(self) -> asyncio.Task[M] | None:
         """The loading, for whoever ends it; the next call would begin another."""
+        # Taken away before it is closed, so that a call which comes meanwhile loads a model of its
+        # own.
         loading, self._loading = self._loading, None
         return loading
 

@@ -38,12 +38,15 @@ class PriceList(BaseModel):
     @classmethod
     def are_prices(cls, said: dict[str, str]) -> dict[str, str]:
         """Raises ``ValueError`` that names the first one which is none."""
+        # At once, with the list as a whole: a price that is misspelled must not be found in the
+        # middle of a run.
         book_of(said)
         return said
 
     @property
     def told(self) -> str:
         """Which it is, as a record says it."""
+        # On one line, for a record says it in a field of text.
         return f"{' '.join(self.name.split())} of {self.date.isoformat()}"
 
 

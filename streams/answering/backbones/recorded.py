@@ -94,6 +94,7 @@ def key_of(messages: Iterable[Message]) -> str:
 def problem_key(problem: str) -> str:
     """What a problem is found by: its words; of four bare numbers, the numbers in any order."""
     bare = not any(map(str.isalpha, problem))
+    # The published logs and our data set write the four numbers in different orders.
     numbers = numbers_of(problem) if bare else None
     return f"problem {' '.join(map(str, sorted(numbers)) if numbers else problem.split())}"
 
@@ -118,6 +119,7 @@ def entries(path: Path) -> Iterator[Entry]:
     if not path.exists():
         raise ValueError(f"no recording at {path}")
     if path.is_dir():
+        # One and no more: which of two runs was meant is not for us to guess.
         logs = sorted([*path.glob(_SAMPLES), *path.glob(f"logs/{_SAMPLES}")])
         if len(logs) != 1:
             raise ValueError(f"{len(logs)} files like {_SAMPLES} in {path}; one is expected")

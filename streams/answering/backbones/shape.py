@@ -42,6 +42,7 @@ def differing(options: Any, *names: str) -> str:
 def description(backbone: Backbone) -> str:
     """``openai:m``, ``openai:m(reasoning_effort=high)``, ``rehearsal(seed=7,specificity=0)``."""
     shape = backbone.shape if isinstance(backbone, Shaped) else ""
+    # A backbone that is as it comes is called by its name alone, as earlier logs have it.
     if not shape:
         return backbone.name
     if backbone.name.endswith(")"):

@@ -21,6 +21,7 @@ def installed() -> Embedder | None:
     from streams.answering.embedders.cached import Cached
     from streams.answering.embedders.minilm import MiniLm
 
+    # Not being installed is no fault here, for nobody asked for it by name.
     try:
         return Cached(MiniLm())
     except BackboneError:
@@ -50,6 +51,8 @@ class Embedders:
         if name not in self.known:
             made = (HashedEmbedder(), installed())
             self.known |= {each.name: each for each in made if each is not None}
+        # Where it is not here the usual one comes back, under its own name: who asks next is then
+        # refused by name, and no vectors are ever mixed.
         return self.known.get(name, self.usual)
 
     async def close(self) -> None:

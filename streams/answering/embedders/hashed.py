@@ -53,6 +53,7 @@ def hashed(text: str, dimensions: int = DIMENSIONS) -> tuple[float, ...]:
     for word in _WORD.findall(text.casefold()):
         for bucket, weight in _spread(word, dimensions):
             counts[bucket] += weight
+    # Damped, so that a word which comes ten times does not hide all others.
     damped = [copysign(sqrt(abs(count)), count) for count in counts]
     norm = sqrt(fsum(count * count for count in damped))
     return tuple(count / norm for count in damped) if norm else tuple(damped)

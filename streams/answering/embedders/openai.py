@@ -49,6 +49,8 @@ class OpenAIEmbedder:
         self._line = ChatTransport(self._site, options, self._state)
         self._persistence = Persistence(options, self._state)
         self._dimensions = 0
+        # One request serves questions of several episodes. It is booked as a whole where its first
+        # text is asked for, so that the record's sums are the endpoint's.
         self._bills: dict[str, Bill] = {}
         """What requests took that nobody was billed for yet, by their first text."""
 

@@ -38,6 +38,7 @@ class Bill:
     ``free`` says that the attempts which brought nothing can have cost nothing.
     """
 
+    # Every attempt counts, since one that broke off may be charged as well.
     attempts: int = 0
     tokens: int | None = 0
     seconds: float = 0.0

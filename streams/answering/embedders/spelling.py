@@ -17,6 +17,8 @@ def build(text: str, config: BackboneConfig, *, simulated: bool = False) -> Embe
 
     ``simulated`` says that no model answers: ``auto`` is hashed n-grams then.
     """
+    # Each kind is imported where it is asked for: MiniLM brings NumPy along, an endpoint its
+    # client, and a worker that needs neither should start without them.
     kind, _, what = text.strip().partition(":")
     if kind == "auto" and not what:
         from streams.answering.embedders.choosing import usual
@@ -26,6 +28,8 @@ def build(text: str, config: BackboneConfig, *, simulated: bool = False) -> Embe
         from streams.answering.embedders.hashed import HashedEmbedder
 
         return HashedEmbedder()
+    # What is computed or paid for is asked once for each text, and many texts at a time; hashed
+    # n-grams cost less than looking them up.
     from streams.answering.embedders.cached import Cached
 
     if kind == "minilm" and not what:

@@ -76,7 +76,7 @@ def main(folder: str, cpu_s: int, memory_bytes: int, file_bytes: int) -> None:
     _set_read_only(root, 0)
     # The old root is put under the new one and taken away: nothing outside has a path any more.
     os.chdir(root)
-    _syscall(_PIVOT_ROOT[os.uname().machine], b".", b".")
+    _called("syscall", ctypes.c_long(_PIVOT_ROOT[os.uname().machine]), b".", b".")
     _called("umount2", b".", _MNT_DETACH)
     os.chdir("/tmp")
     for which, most in (
@@ -98,7 +98,9 @@ def main(folder: str, cpu_s: int, memory_bytes: int, file_bytes: int) -> None:
 
 def _set_read_only(where: Path, how: int) -> None:
     attr = _MountAttr(_READ_ONLY, 0, 0, 0)
-    _syscall(_MOUNT_SETATTR, _AT_FDCWD, str(where).encode(), how, ctypes.byref(attr), 32)
+    # By number: the C library has a function for it on new systems only.
+    call = ctypes.c_long(_MOUNT_SETATTR)
+    _called("syscall", call, _AT_FDCWD, str(where).encode(), how, ctypes.byref(attr), 32)
 
 
 def _mount(what: str, where: str, kind: str | None, flags: int, data: str = "") -> None:
@@ -111,10 +113,6 @@ def _called(name: str, *arguments: object) -> None:
     if getattr(_libc, name)(*arguments) != 0:
         code = ctypes.get_errno()
         raise OSError(code, f"{name}: {os.strerror(code)}")
-
-
-def _syscall(number: int, *arguments: object) -> None:
-    _called("syscall", ctypes.c_long(number), *arguments)
 
 
 if __name__ == "__main__":

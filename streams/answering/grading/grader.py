@@ -33,6 +33,8 @@ _MODULES = {SYMPY: "sympy", MATH_VERIFY: "math_verify"}
 
 def _is_final(found: Grade, answer: str | None) -> bool:
     """Whether no other opinion is asked for; nobody can tell more of a form than that it is another one."""
+    # A typed answer is held by its form alone: no opinion on formulas may take another form for
+    # right.
     return found.outcome != "unknown" or answer is None or found.grader == TYPED
 
 

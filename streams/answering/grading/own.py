@@ -68,6 +68,8 @@ class OwnGrader:
             except NoAnswer as error:
                 said = {"failed": f"gave no answer: {error}"}
         if "failed" in said:
+            # Raised, and not a grade: a grader that failed has said nothing, and "undecided" would
+            # be a word of its own.
             raise Failed(f"{self.reference} {said['failed']}")
         return Grade(outcome=said["outcome"], grader=self.reference, detail=said["detail"])
 
@@ -127,6 +129,7 @@ def own_grader(spelled: str) -> OwnGrader:
     except (NoAnswer, ValueError) as error:
         helper.close()
         raise NoGrader(f"{spelled}: it could not be loaded: {error}") from error
+    # Loaded, but no grader: what it is not was said by the process that looked.
     if "failed" in told:
         helper.close()
         raise NoGrader(told["failed"])

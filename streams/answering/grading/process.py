@@ -58,6 +58,7 @@ class Helper:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            # The worker's keys are in its environment, and are no business of what runs here.
             env=variables(),
             start_new_session=True,
         )

@@ -54,6 +54,8 @@ class Sandbox:
         except NotMeasured as error:
             detail = f"not measured: {error}"
             return Grade(outcome="unknown", grader=SANDBOX, detail=detail)
+        # Only processor time decides against code. How long waiting takes hangs on the machine, so
+        # what ran out of that is not measured.
         if failed is None:
             return Grade(outcome="right", grader=SANDBOX, detail="its tests pass")
         return Grade(outcome="wrong", grader=SANDBOX, detail=f"its tests fail: {failed}")

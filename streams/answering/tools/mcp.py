@@ -66,6 +66,7 @@ class McpTools:
         arguments = fitted(self.tools[name], dict(question.arguments))
         result = await asyncio.wait_for(client.call_tool(name, arguments), CALL_S)
         text = "\n\n".join(each.text for each in result.content if hasattr(each, "text"))
+        # Told apart from finding nothing, for a policy may ask a tool again that failed.
         if result.is_error:
             return ToolResult(text or "the tool failed and did not say why", "error")
         return ToolResult(text, "found" if text.strip() else "empty")

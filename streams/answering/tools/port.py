@@ -46,6 +46,7 @@ async def called(tools: Tools, question: UseTool, asked: str) -> ToolCalled:
     # the question up.
     except (OSError, ValueError, LookupError, TimeoutError) as error:
         found = ToolResult(f"{type(error).__name__}: {error}"[:300], "error")
+    # A tool of somebody's own may say anything; the record knows four words.
     result = found.result if found.result in RESULTS else "error"
     return ToolCalled(
         asked=asked,

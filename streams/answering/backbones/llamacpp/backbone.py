@@ -80,6 +80,8 @@ class LlamaCpp(LoadedModel[Engine]):
 
     def _ask(self, engine: Engine, body: bytes, given_up: Event) -> ModelReply:
         begun = perf_counter()
+        # Read like any endpoint's reply: llama.cpp answers in the same form, and may break off in
+        # the same ways.
         heard = read(engine.chat(body, given_up.is_set))
         seconds = perf_counter() - begun
         if isinstance(heard, Fault):

@@ -73,5 +73,6 @@ def _single(server: _Local, texts: Sequence[str]) -> Iterable[int]:
         asked = json.dumps({"content": text, "add_special": False, "with_pieces": True})
         server.request("POST", "/tokenize", asked, {"Content-Type": "application/json"})
         tokens: list[dict[str, Any]] = json.loads(server.getresponse().read())["tokens"]
+        # Some vocabularies put a blank before what they read: then the token is another one.
         if len(tokens) == 1 and tokens[0]["piece"] == text:
             yield int(tokens[0]["id"])

@@ -61,6 +61,8 @@ class EndpointPool:
 
     def state_of(self, where: str, model: str | None, most: int) -> EndpointState:
         """The state of a model at its endpoint; ``most`` bounds the calls in flight to its endpoint."""
+        # An endpoint counts connections whichever model they are for; how much it bears of each
+        # model is found out apart, since models differ in that.
         room = self._rooms.setdefault(where, ConnectionLimit(most))
         key = (where, model)
         if key not in self._states:

@@ -41,6 +41,7 @@ def need_http_proxy(site: Site) -> None:
     # proxy, then the one for all, then the exceptions.
     if not proxy or is_here(parts.hostname or ""):
         return
+    # With its port, as ``NO_PROXY`` may name one.
     if proxy_bypass(parts.netloc.rpartition("@")[2]):
         return
     scheme, colon, _ = proxy.partition("://")

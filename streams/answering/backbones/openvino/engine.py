@@ -92,8 +92,19 @@ class Engine:
             if count >= self._context:
                 fault = f"a prompt of {count} tokens; there is room for {self._context}"
                 return Answered(number=asked.number, fault=fault, too_long=True)
-            room = self._context - count
-            handle = self._pipeline.add_request(asked.number, ids, self._drawing(asked, room))
+            wanted = self._library.GenerationConfig()
+            wanted.max_new_tokens = min(asked.max_tokens, self._context - count)
+            wanted.logprobs = 1
+            wanted.do_sample = asked.temperature > 0
+            if wanted.do_sample:
+                wanted.temperature, wanted.rng_seed = asked.temperature, asked.seed
+                wanted.top_p, wanted.top_k, wanted.min_p = asked.top_p, TOP_K, MIN_P
+            if asked.grammar is not None:
+                held = self._library.StructuredOutputConfig(grammar=asked.grammar)
+                wanted.structured_output_config = held
+            if asked.stop:
+                wanted.stop_strings = set(asked.stop)
+            handle = self._pipeline.add_request(asked.number, ids, wanted)
         except RuntimeError as error:
             return Answered(number=asked.number, fault=str(error))
         self._calls[asked.number] = _Call(asked, handle, count)
@@ -125,18 +136,3 @@ class Engine:
                 yield call.answered(self._tokenizer)
             else:
                 yield Answered(number=number, fault=f"no room for it: {now.name}")
-
-    def _drawing(self, asked: Asked, room: int) -> Any:
-        wanted = self._library.GenerationConfig()
-        wanted.max_new_tokens = min(asked.max_tokens, room)
-        wanted.logprobs = 1
-        wanted.do_sample = asked.temperature > 0
-        if wanted.do_sample:
-            wanted.temperature, wanted.rng_seed = asked.temperature, asked.seed
-            wanted.top_p, wanted.top_k, wanted.min_p = asked.top_p, TOP_K, MIN_P
-        if asked.grammar is not None:
-            held = self._library.StructuredOutputConfig(grammar=asked.grammar)
-            wanted.structured_output_config = held
-        if asked.stop:
-            wanted.stop_strings = set(asked.stop)
-        return wanted

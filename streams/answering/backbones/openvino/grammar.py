@@ -82,6 +82,8 @@ def _steps(reply: Reply) -> Iterator[str]:
         if field.ratings and field.steps:
             lines = (f"{literal(f'{STEP}{step}: ')} {ratings_of(field)}" for step in field.steps)
             yield f"{name}1 ::= {' '.join(lines)}"
+        # Each step may be left out, but none may come twice or behind a later one: a list whose
+        # order were free would never have to end.
         elif field.ratings:
             for step in range(1, STEPS + 1):
                 scored = f"{literal(f'{STEP}{step}: ')} {ratings_of(field)}"

@@ -28,6 +28,7 @@ def form_in(request: ModelRequest) -> Reply | None:
     turn in words of its own.
     """
     reply = request.reply
+    # The form is held only where nothing but the form can be meant.
     if reply is None or request.tools or request.sampling.stop or not is_short(reply):
         return None
     return None if any(who == "assistant" for who, _ in request.messages) else reply
@@ -46,6 +47,7 @@ def standing(text: str, finish: str, reply: Reply) -> str | None:
         return None
     thoughts, _, _ = text.rpartition(said) if said else (text, "", "")
     kept = f"{thoughts}{preamble(said, reply)}".rstrip()
+    # As the prompt has asked for it, the form begins on a line of its own.
     return f"{kept}\n\n" if kept else ""
 
 

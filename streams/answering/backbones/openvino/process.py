@@ -51,6 +51,8 @@ class Child:
             limit=LONGEST_LINE,
             start_new_session=True,  # Ctrl-C is for us; it ends when we are done
         )
+        # Made before the model is loaded, so that whoever is cancelled meanwhile has something to
+        # close.
         child = cls(process, settings.path)
         try:
             line = await child._replies.readline()

@@ -53,6 +53,8 @@ def _spelled(**words: str) -> dict[str, str]:
 
 
 _CAPITAL = re.compile(r"[A-Z]")
+# What a provider has no word for is left out before it is asked, and stands on the record as what
+# an endpoint refuses does.
 _UNSEEDED = frozenset({"seed", "logprobs"})
 AZURE, BEDROCK = "azure", "bedrock"
 KINDS: dict[str, Provider] = {

@@ -62,6 +62,7 @@ def fault_of(access: Access, error: Exception, connect_s: float) -> Fault | None
 def _lost(error: Exception, connect_s: float) -> Fault:
     """No answer. A connection that took too long is told apart here: over aiohttp others are called so too."""
     fault = lost(error, connect_s)
+    # The common reader knows this by aiohttp's own class; these clients go over httpx.
     late = any(
         type(each).__module__.startswith("httpcore") and type(each).__name__ == "ConnectTimeout"
         for each in causes(error)
@@ -72,6 +73,7 @@ def _lost(error: Exception, connect_s: float) -> Fault:
 def _refused(access: Access, response: Json) -> Fault:
     about, said = part(response, "ResponseMetadata"), part(response, "Error")
     status: Any = about.get("HTTPStatusCode")
+    # Its transport is not ours, so that a redirect is seen only here; it was not followed.
     if isinstance(status, int) and 300 <= status < 400:
         detail = f"HTTP {status} sends us elsewhere; no redirect is followed"
         return Fault("moved", detail, free=True)

@@ -19,6 +19,7 @@ def course(turn: Turn) -> tuple[int | None, str]:
     """The approach that the work is on, and what stands there since it was begun."""
     text = turn.prompt.trajectory or ""
     begun = [found.start() for found in _BEGINS.finditer(text)]
+    # Only since the last beginning: lines of an approach that was left are no part of this work.
     rest = text[begun[-1] :] if begun else text
     named = hints(rest, turn.latent.ground)
     return (named[0].approach if named else None), rest

@@ -66,9 +66,12 @@ def reported(turn: Turn) -> bool | None:
 def feeling(turn: Turn, right: bool) -> float:
     """A noisy sense of whether something is right, in [0, 1]."""
     base = _FEEL_RIGHT if right else _FEEL_WRONG
+    # The two overlap: a feeling that told right from wrong by itself would make every check
+    # needless.
     return min(1.0, max(0.0, base + _FEEL_SPREAD * (turn.dice.roll("feeling") - 0.5)))
 
 
 def stated(feel: float) -> float:
     """Stated confidence: the square root of the feeling, so always too sure."""
+    # Models are too sure of themselves, and what reads their confidence has to cope with it.
     return round(sqrt(feel), 2)

@@ -87,6 +87,7 @@ def latent(seed: int, ground: Ground, problem: str) -> Latent:
     ]
     favourite = int(hash01(seed, "favourite", problem) * len(ground.approaches))
     difficulty = hash01(seed, "difficulty", problem)
+    # Otherwise lessons would be drawn from attempts that nothing could have saved.
     solving = frozenset(works if ground.solvable(problem) else ())
     return Latent(ground, problem, situation, solving, favourite, difficulty)
 

@@ -70,4 +70,6 @@ def hints(text: str, ground: Ground) -> tuple[Hint, ...]:
 def checks(text: str, ground: Ground) -> int:
     """How many of the ground's checks a text names."""
     said = text.casefold()
+    # Word for word: guidance is to arrive as it was written, or what is lost on the way would go
+    # unnoticed.
     return sum(check in said for check in ground.checks)

@@ -35,6 +35,8 @@ class Options:
     def of(cls, values: Mapping[str, str]) -> Options:
         """Settings from text. Raises ``ValueError`` naming one that is unknown or out of range."""
         known = {field.name for field in fields(cls)}
+        # A misspelled rate would leave the usual one in force, and nobody would notice it in a
+        # table.
         for name in values.keys() - known:
             raise ValueError(f"rehearsal has no option {name!r}; it has {', '.join(sorted(known))}")
         numbers: dict[str, Any] = {}

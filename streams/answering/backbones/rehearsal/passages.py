@@ -33,6 +33,7 @@ def question_of(text: str) -> str:
     """The question of a text: its last sentence with a question mark, else its last one."""
     sentences = _sentences(text)
     asking = [sentence for sentence in sentences if sentence.endswith("?")]
+    # The last one, for paragraphs come before their question and may ask something themselves.
     return (asking or sentences or [text])[-1]
 
 
@@ -105,6 +106,8 @@ class Passages(Ground):
     def work(self, problem: str, rightly: bool, pick: float) -> Work:
         """The best answer, or one of the others, with the sentence that it is drawn from."""
         ranked = _ranked(problem)
+        # Wrong answers are taken from the text as well: one that stands nowhere would be too easy
+        # to find out.
         answer, sentence = ranked[0 if rightly else 1 + int(pick * (len(ranked) - 1))]
         steps = (f'the passage says "{sentence[:160]}"', f"so the answer is {answer}")
         return Work(steps, answer)

@@ -55,6 +55,7 @@ class Asked:
 
     def one_of(self, table: Sequence[tuple[tuple[str, ...], T]]) -> T | None:
         """What a table of stems has for this field: by its label, else by its description."""
+        # The label first: a description explains, and may name what other fields are for.
         for words in (_words(self.label, ""), self.words):
             for stems, entry in table:
                 if any(stem in words for stem in stems):
@@ -77,6 +78,7 @@ class Prompt:
     @cached_property
     def problem(self) -> str | None:
         """What is to be solved, if a section says; a prompt without sections is its own problem."""
+        # Tests, and people who try it out, send a bare problem.
         unmarked = self.sections[0][1] if [head for head, _ in self.sections] == [""] else None
         return None if (said := self.section(_PROBLEM) or unmarked) is None else bare(said)
 
@@ -103,6 +105,7 @@ class Prompt:
     @cached_property
     def told(self) -> tuple[str, ...]:
         """All that may steer: every section that is neither problem, solution nor report."""
+        # By what sections are not, so that guidance under a heading that nobody foresaw steers too.
         apart = (*_PROBLEM, *_TRAJECTORY, *_ANSWERED, *_REPORT)
         return tuple(text for head, text in self.sections if text and not _has(head, apart))
 

@@ -30,6 +30,7 @@ def scores(turn: Turn) -> list[str]:
         semantic = _near(turn, f"semantic {number}", _SOUND)
         logical = _near(turn, f"logical {number}", _FAULTY if faulty else _SOUND)
         fix = _LITTLE * turn.dice.roll(f"fix {number}")
+        # A step that says what was wrong is the one that mends; the others only go on.
         if _MENDS.search(text):
             fix = _near(turn, f"fix {number}", _SOUND)
         lines.append(

@@ -62,6 +62,8 @@ _FORMS = (
     ),
 )
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+# The texts that ``story`` writes are read back by the same forms, so that generated problems have
+# an answer that is really theirs.
 _READERS = tuple(re.compile(re.escape(form.text).replace(r"\{\}", r"(\d+)")) for form in _FORMS)
 _AMOUNT = re.compile(r"\bhow (?:many|much)\b", re.IGNORECASE)
 _FACTUAL = re.compile(r"\b(?:Who|Whose|When|Where|Which)\b[^.?]*\?\s*$")
@@ -72,6 +74,7 @@ def story(seed: int, index: int) -> tuple[str, str]:
     """A generated word problem and its answer."""
     form = _FORMS[int(hash01(seed, "form", index) * len(_FORMS))]
     a, b, c = (2 + int(hash01(seed, index, blank) * 18) for blank in "abc")
+    # Chosen so that nothing goes below zero, and that shares come out even.
     a = a * c if "equally" in form.text else a + c
     return form.text.format(a, b, c), f"{form.steps(a, b, c)[-1][1]:.10g}"
 
@@ -120,6 +123,7 @@ class Stories(Ground):
 
     def reads(self, text: str) -> str | None:
         """The text on one line, if it has numbers enough and asks for no person, time or place."""
+        # A question for a person, place or time may hold numbers too; it is one over paragraphs.
         if len(text) > _LONGEST or _FACTUAL.search(text):
             return None
         enough = 1 if _AMOUNT.search(text) else 2

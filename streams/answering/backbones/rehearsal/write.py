@@ -93,6 +93,8 @@ def taught(turn: Turn) -> Hint | None:
     """The approach that the solution in the prompt names, recommended or not by how it ended."""
     if turn.tried is None:
         return None
+    # What the prompt says of the outcome comes before what the simulator finds: a lesson is about
+    # the case as it was judged.
     told = (turn.prompt.section(("polarity", "outcome")) or "").lstrip().casefold()
     bad = told.startswith("avoid") or (not told and finding(turn).fault)
     return Hint(turn.tried, turn.latent.situation, not bad)
@@ -133,6 +135,7 @@ def _advice(turn: Turn, asked: Asked) -> str:
     ground, dice = turn.latent.ground, turn.dice
     others = [a for a in range(len(ground.approaches)) if a != turn.tried]
     known = [hint.approach for hint in learn.holding(turn) if hint.good and hint.approach in others]
+    # Advice passes guidance on; by itself it seldom knows better than whoever is advised.
     if known and dice.below("passes on", turn.options.heed):
         idea = known[0]
     elif dice.below("insight", turn.options.insight):
@@ -149,6 +152,7 @@ def _because(turn: Turn) -> str:
 
 def _supposed(turn: Turn, asked: Asked) -> str:
     """A principle drawn from bare paths, of puzzles since no problem is shown: it may help, or harm."""
+    # It may be wrong: the weights of a memory are to find out which principles help.
     ground, dice = PUZZLES, turn.dice
     approach = dice.pick("supposed way", range(len(ground.approaches)))
     situation = dice.pick("supposed case", range(len(ground.situations)))
@@ -158,6 +162,7 @@ def _supposed(turn: Turn, asked: Asked) -> str:
 def _wording(turn: Turn, asked: Asked) -> str:
     """One text of several: a sentence of each, and one of its own."""
     parts = [re.split(r"(?<=[.;])\s+", text) for text in turn.prompt.told]
+    # A sentence of each, or what one of them taught would be lost by putting them together.
     taken = [str(turn.dice.pick(f"part {at}", part)) for at, part in enumerate(parts)]
     return " ".join(dict.fromkeys((*taken, str(turn.dice.pick("careful", _CAREFUL)))))
 
