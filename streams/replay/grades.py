@@ -118,14 +118,11 @@ class Grades:
         evidence = [each for each in known if address_of(event, each, after) == address]
         if not evidence or not self._was_learned(reflected.scope, episode, event):
             return None
-        return self._anew(reflected, evidence[0], event)
-
-    def _anew(self, reflected: Reflected, reference: Any, event: Graded) -> Graded:
-        """A grade that was given anew, as its grader gives it where that is here."""
-        given = Feedback(episode="e", reference=reference) if reference is not None else None
+        # It was given anew: its grader says it again, where that grader is here.
+        reference = evidence[0]
         by = self._own_grade(reflected, reference, event)
-        if by is None and given is not None:
-            by = _grade(reflected, given)
+        if by is None and reference is not None:
+            by = _grade(reflected, Feedback(episode="e", reference=reference))
         elif by is None and reflected.domain in CHECKERS:
             by = CHECKERS[reflected.domain](reflected.problem, reflected.answer)
         # Where nobody here can say it again it stands as it is, and is told as left out: never as

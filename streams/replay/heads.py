@@ -203,35 +203,31 @@ def heads_in(text: str) -> Heads:
 
 
 def _said(line: str) -> Head | Link:
+    """What a line says, in either of its forms: people copy lines, and scripts write JSON."""
     if len(line) > MOST_CHARS:
         raise BadHeads(f"longer than {MOST_CHARS:,} characters")
-    # Both forms are read, since people copy lines and scripts write JSON.
-    if line.startswith("{"):
-        return _from_json(line)
-    parts = line.split()
-    if len(parts) != 4 or not parts[3].startswith(MARK):
-        raise BadHeads("not a line of `log heads`: CHAIN COUNT OFFSET sha256:DIGEST")
-    chain, count, offset, digest = parts
-    place = None if offset == "-" else _number("offset", offset)
-    return Head(chain, _number("count", count), _hex("digest", digest[len(MARK) :]), place)
-
-
-def _from_json(line: str) -> Head | Link:
+    if not line.startswith("{"):
+        parts = line.split()
+        if len(parts) != 4 or not parts[3].startswith(MARK):
+            raise BadHeads("not a line of `log heads`: CHAIN COUNT OFFSET sha256:DIGEST")
+        chain, count, offset, digest = parts
+        place = None if offset == "-" else _number("offset", offset)
+        return Head(chain, _number("count", count), _hex("digest", digest[len(MARK) :]), place)
     try:
         said: Any = orjson.loads(line)
     except orjson.JSONDecodeError as error:
         raise BadHeads(f"not JSON: {error}") from error
-    offset = said.get("offset")
-    place = None if offset is None else _number("offset", offset)
-    chain, count = said.get("chain"), _number("count", said.get("count"))
-    if not isinstance(chain, str):
+    told = said.get("offset")
+    place = None if told is None else _number("offset", told)
+    named, many = said.get("chain"), _number("count", said.get("count"))
+    if not isinstance(named, str):
         raise BadHeads("chain: not a name")
     if "record" not in said:
-        return Head(chain, count, _hex("digest", said.get("digest")), place)
+        return Head(named, many, _hex("digest", said.get("digest")), place)
     name = said.get("name")
     if not isinstance(name, str):
         raise BadHeads("name: not a text")
-    return Link(chain, count, name, _hex("record", said["record"]), place)
+    return Link(named, many, name, _hex("record", said["record"]), place)
 
 
 def _number(name: str, said: object) -> int:

@@ -91,7 +91,8 @@ class Model:
         self._tokens.no_padding()
         pools: Any = import_module("threadpoolctl")
         self._threads: Any = pools.ThreadpoolController()
-        self._alone()
+        # One thread for BLAS, from now on.
+        self._threads.limit(limits=1, user_api="blas")
 
     def vectors(self, texts: list[str]) -> list[tuple[float, ...]]:
         """One vector for each text, several short ones in one pass."""
@@ -101,12 +102,8 @@ class Model:
         parts = passes([each.ids for each in read])
         # Here and not once for all, since BLAS of some systems counts its threads by the thread
         # that calls.
-        with self._alone():  # some libraries count threads by the thread that calls
+        with self._threads.limit(limits=1, user_api="blas"):
             return [tuple(row) for part in parts for row in self._encoder(part).tolist()]
-
-    def _alone(self) -> Any:
-        """One thread for BLAS, from now on; as it was before at the end of a ``with``."""
-        return self._threads.limit(limits=1, user_api="blas")
 
 
 def passes(texts: Sequence[list[int]]) -> Iterator[list[list[int]]]:

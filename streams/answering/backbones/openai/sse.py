@@ -71,23 +71,20 @@ class _Whole:
             choice = cast("Json", each)
             delta, logprobs = choice.get("delta"), choice.get("logprobs")
             if isinstance(delta, dict):
-                self._add(cast("Json", delta))
+                piece = cast("Json", delta)
+                # A server that has both names for its thoughts sends them twice.
+                thinks = "reasoning_content" if piece.get("reasoning_content") else "reasoning"
+                places = {"content": self.text, "refusal": self.refusal, thinks: self.thought}
+                for name, texts in places.items():
+                    if isinstance(value := piece.get(name), str):
+                        texts.append(value)
+                self.calls.take(piece)
             if isinstance(logprobs, dict):
                 content: object = cast("Json", logprobs).get("content")
                 self.logprobs += cast("list[object]", content) if isinstance(content, list) else []
             # Some servers never send ``[DONE]``: a reason to finish ends the reply as well.
             self.finish = choice.get("finish_reason") or self.finish
             self.ended = self.ended or bool(self.finish)
-
-    def _add(self, delta: Json) -> None:
-        # A server that sends its thoughts under both names sends them twice.
-        thinks = "reasoning_content" if delta.get("reasoning_content") else "reasoning"
-        places = {"content": self.text, "refusal": self.refusal, thinks: self.thought}
-        for name, texts in places.items():
-            value: object = delta.get(name)
-            if isinstance(value, str):
-                texts.append(value)
-        self.calls.take(delta)
 
     def completion(self) -> Json | None:
         """The body of a reply that was not streamed, or of the error that broke it off."""

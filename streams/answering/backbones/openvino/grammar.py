@@ -11,7 +11,6 @@ which may have several lines, as code has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 
 from schemas.reply import Field, Reply
@@ -44,7 +43,20 @@ def is_short(reply: Reply) -> bool:
 def form_of(reply: Reply) -> str:
     """The grammar of a form of short values, from its first label to the end of the reply."""
     answers = any(field.kind == "answer" for field in reply.fields)
-    rules = [*([GROUP] if answers else []), *_steps(reply)]
+    rules = [GROUP] if answers else []
+    for field in reply.fields:
+        name = f"s{_name(field)}x"
+        if field.ratings and field.steps:
+            asked = (f"{literal(f'{STEP}{step}: ')} {ratings_of(field)}" for step in field.steps)
+            rules.append(f"{name}1 ::= {' '.join(asked)}")
+        elif field.ratings:
+            # Nobody says which steps: at least one, each once and in their order. A list whose order
+            # were free would never have to end.
+            for step in range(1, STEPS + 1):
+                scored = f"{literal(f'{STEP}{step}: ')} {ratings_of(field)}"
+                later = f"{name}{step + 1}"
+                more = f" ({later})? | {later}" if step < STEPS else ""
+                rules.append(f"{name}{step} ::= {scored}{more}")
     roots: list[str] = []
     for way, chosen in enumerate(ways(reply)):
         fields = [field for field in reply.fields if needed(field, chosen)]
@@ -70,27 +82,6 @@ def _value(field: Field) -> str:
             return ANSWER
         case "list" | "text":
             return f"s{_name(field)}x1"
-
-
-def _steps(reply: Reply) -> Iterator[str]:
-    """For each list of scores the rules of its steps: those that are asked for, each once, in their order.
-
-    Where nobody says which, it is one of them at least.
-    """
-    for field in reply.fields:
-        name = f"s{_name(field)}x"
-        if field.ratings and field.steps:
-            lines = (f"{literal(f'{STEP}{step}: ')} {ratings_of(field)}" for step in field.steps)
-            yield f"{name}1 ::= {' '.join(lines)}"
-        # Each step may be left out, but none may come twice or behind a later one: a list whose
-        # order were free would never have to end.
-        elif field.ratings:
-            for step in range(1, STEPS + 1):
-                scored = f"{literal(f'{STEP}{step}: ')} {ratings_of(field)}"
-                if step == STEPS:
-                    yield f"{name}{step} ::= {scored}"
-                else:
-                    yield f"{name}{step} ::= {scored} ({name}{step + 1})? | {name}{step + 1}"
 
 
 def _name(field: Field) -> str:

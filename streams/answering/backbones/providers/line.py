@@ -61,7 +61,20 @@ class ProviderLine:
                 library: Any = client.library
                 completion: Any = await library.acompletion(**call)
         except Exception as error:
-            return self._fault(error, wire, clock)
+            site = self.access.site
+            if clock.limit.expired():
+                return Fault("timeout", clock.told)
+            fault = fault_of(self.access, error, self.options.connect_s)
+            # Whatever the library makes of a reply that came: the reply is at fault, not our set-up. A
+            # client that fails before anything came would fail for every problem, and must not charge
+            # one of them.
+            if fault is None and wire.answered:
+                said = f"a reply that the library cannot read: {type(error).__name__}"
+                fault = Fault("junk", said)
+            if fault is None:
+                detail = site.hidden(Fault("error", f"{type(error).__name__}: {error}")).detail
+                raise SetupBroken("client", site.where, detail) from error
+            return site.hidden(fault)
         finally:
             clock.close()
             client.wire.reset(noted)
@@ -81,20 +94,6 @@ class ProviderLine:
             except SetupBroken:
                 continue
             await client.close()
-
-    def _fault(self, error: Exception, wire: Wire, clock: Clock) -> Fault:
-        site = self.access.site
-        if clock.limit.expired():
-            return Fault("timeout", clock.told)
-        fault = fault_of(self.access, error, self.options.connect_s)
-        # Whatever the library makes of a reply that came: the reply is at fault, not our set-up. A client
-        # that fails before anything came would fail for every problem, and must not charge one of them.
-        if fault is None and wire.answered:
-            fault = Fault("junk", f"a reply that the library cannot read: {type(error).__name__}")
-        if fault is None:
-            detail = site.hidden(Fault("error", f"{type(error).__name__}: {error}")).detail
-            raise SetupBroken("client", site.where, detail) from error
-        return site.hidden(fault)
 
     async def opened(self, timeout_s: float | None = None) -> Client:
         """The client; calls that wait for it share one. Raises ``SetupBroken`` where there can be none.

@@ -86,12 +86,9 @@ def _solved(problem: str) -> Steps:
         if found := reader.fullmatch(problem):
             a, b, c = map(float, found.groups())
             return form.steps(a, b, c)
-    a, b, c = [*map(_number, _NUMBER.findall(problem)[:3]), 2.0, 2.0][:3]
+    said = [float(number.replace(",", "")) for number in _NUMBER.findall(problem)[:3]]
+    a, b, c = [*said, 2.0, 2.0][:3]
     return _FORMS[STORIES.situation(problem)].steps(a, b, c)
-
-
-def _number(text: str) -> float:
-    return float(text.replace(",", ""))
 
 
 class Stories(Ground):
@@ -146,7 +143,9 @@ class Stories(Ground):
     def right(self, problem: str, answer: str) -> bool:
         """Whether the first number of the answer is the result."""
         found = _NUMBER.search(answer)
-        return found is not None and abs(_number(found[0]) - _solved(problem)[-1][1]) < 1e-6
+        if found is None:
+            return False
+        return abs(float(found[0].replace(",", "")) - _solved(problem)[-1][1]) < 1e-6
 
 
 STORIES = Stories()

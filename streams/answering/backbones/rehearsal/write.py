@@ -54,6 +54,10 @@ def prose(turn: Turn, asked: Asked) -> str:
         case "rule":  # each field for a rule takes another one
             wanted = [field.label for field in turn.prompt.asked if field.speaks_of("rule")]
             return learn.rules(turn)[wanted.index(asked.label) % learn.RULES]
+        case "wording":  # one text of several: a sentence of each, and one of its own
+            parts = [re.split(r"(?<=[.;])\s+", text) for text in turn.prompt.told]
+            taken = [str(turn.dice.pick(f"part {at}", part)) for at, part in enumerate(parts)]
+            return " ".join(dict.fromkeys((*taken, str(turn.dice.pick("careful", _CAREFUL)))))
         case None | "reason":
             return _because(turn)
         case write:
@@ -73,8 +77,10 @@ def listed(turn: Turn, asked: Asked) -> list[str]:
         case "signals":
             says = "blames a line" if finding(turn).fault else "finds nothing to blame"
             items = [_taught(turn), f"The report {says}."]
-        case None:
-            items = _recipe(turn)
+        case None | "recipe" if turn.topic == "checking":
+            items = learn.checks(turn)
+        case None | "recipe":
+            items = [_taught(turn), _CAREFUL[1], learn.checks(turn)[0], _CAREFUL[2]]
         case write:
             items = write(turn)
     items = items[: asked.most]
@@ -103,12 +109,6 @@ def taught(turn: Turn) -> Hint | None:
 def _taught(turn: Turn) -> str:
     hint = taught(turn)
     return _CAREFUL[0] if hint is None else hint.says(turn.latent.ground, turn.topic)
-
-
-def _recipe(turn: Turn) -> list[str]:
-    if turn.topic == "checking":
-        return learn.checks(turn)
-    return [_taught(turn), _CAREFUL[1], learn.checks(turn)[0], _CAREFUL[2]]
 
 
 def _bullets(turn: Turn) -> list[str]:
@@ -159,14 +159,6 @@ def _supposed(turn: Turn, asked: Asked) -> str:
     return Hint(approach, situation, True).says(ground, "solving")
 
 
-def _wording(turn: Turn, asked: Asked) -> str:
-    """One text of several: a sentence of each, and one of its own."""
-    parts = [re.split(r"(?<=[.;])\s+", text) for text in turn.prompt.told]
-    # A sentence of each, or what one of them taught would be lost by putting them together.
-    taken = [str(turn.dice.pick(f"part {at}", part)) for at, part in enumerate(parts)]
-    return " ".join(dict.fromkeys((*taken, str(turn.dice.pick("careful", _CAREFUL)))))
-
-
 def _rule_used(turn: Turn, asked: Asked) -> str:
     """``IF … THEN Action n BECAUSE …``, of the course that the prompt says was taken."""
     fault = finding(turn).fault
@@ -178,12 +170,13 @@ def _rule_used(turn: Turn, asked: Asked) -> str:
 
 _Text = (
     Callable[[Turn, Asked], str]
-    | Literal["fault", "step", "situation", "solution", "instruction", "query", "rule", "reason"]
+    | Literal["fault", "step", "situation", "solution"]
+    | Literal["instruction", "query", "rule", "wording", "reason"]
 )
-_List = Callable[[Turn], list[str]] | Literal["fragments", "pitfalls", "signals"]
+_List = Callable[[Turn], list[str]] | Literal["fragments", "pitfalls", "signals", "recipe"]
 
 _TEXTS: tuple[tuple[tuple[str, ...], _Text], ...] = (
-    (("wording",), _wording),
+    (("wording",), "wording"),
     (("analysis",), "reason"),
     (("instruction",), "instruction"),
     (("next step",), advance.step),
@@ -203,7 +196,7 @@ _TEXTS: tuple[tuple[tuple[str, ...], _Text], ...] = (
 _LISTS: tuple[tuple[tuple[str, ...], _List], ...] = (
     (("semantic", "logical"), score.scores),
     (("bullet",), _bullets),
-    (("recipe", "procedure"), _recipe),
+    (("recipe", "procedure"), "recipe"),
     (("snippet", "fragment"), "fragments"),
     (("failure", "pitfall"), "pitfalls"),
     (("flag", "signal"), "signals"),
