@@ -108,22 +108,22 @@ class Caller:
             raise
         # Unknown is not zero: without the tokens, or where a failed attempt may have been charged, a
         # guess would pass for a known cost in every sum.
-        counts = reply.prompt_tokens, reply.completion_tokens
-        if self.prices and reply.cost is None and reply.free and None not in counts:
+        prompt, completion = reply.prompt_tokens, reply.completion_tokens
+        if self.prices and reply.cost is None and reply.free:
             price = price_for(self.prices, backbone.name) or self.prices.get(reply.model)
-            if price is not None:
-                cost = price.of(counts[0] or 0, counts[1] or 0, reply.cached_tokens or 0)
+            if price is not None and prompt is not None and completion is not None:
+                cost = price.of(prompt, completion, reply.cached_tokens or 0)
                 reply = replace(reply, cost=cost)
         if self.totals is not None:
             # What a reply does not tell is booked as the most that it usually can be: a limit that an
             # endpoint's silence could stretch would be none.
-            prompt, completion = most_of(request, reply)
-            known = add(reply.prompt_tokens, reply.completion_tokens)
-            self.tokens += prompt + completion if known is None else known
+            most_prompt, most_completion = most_of(request, reply)
+            known = add(prompt, completion)
+            self.tokens += most_prompt + most_completion if known is None else known
             if reply.cost is not None:
                 self.cost += reply.cost
             elif (price := price_for(self.prices, backbone.name)) is not None:
-                self.cost += price.of(prompt, completion) * reply.attempts
+                self.cost += price.of(most_prompt, most_completion) * reply.attempts
         return reply
 
     def _begin(self) -> None:

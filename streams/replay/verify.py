@@ -260,9 +260,8 @@ class Verifier:
 
     def _version(self, episode: str, version: MemoryVersioned) -> None:
         scope = self.learner.known(version.scope)
-        if (
-            version.number == 0
-        ):  # it begins with rules of another memory, and nothing was learned yet
+        if version.number == 0:
+            # It begins with rules of another memory, and nothing was learned yet.
             name, _, number = (version.origin or "").rpartition("@")
             versions = self.learner.memory(name).versions
             at, _, revision = number.partition(".")

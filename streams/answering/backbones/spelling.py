@@ -64,9 +64,8 @@ def parse(text: str) -> Spelling:
     if kind not in KINDS:
         raise ValueError(f"no backbone {kind!r}; there are {', '.join(KINDS)}")
     pairs = query.split("&") if query else []
-    if (
-        kind == "rehearsal"
-    ):  # it has no name or file, so what stands behind its colon are options too
+    if kind == "rehearsal":
+        # It has no name or file, so what stands behind its colon are options too.
         pairs, what = [*(what.split(",") if what else []), *pairs], ""
     options: dict[str, str] = {}
     for pair in pairs:

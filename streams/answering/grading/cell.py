@@ -62,9 +62,8 @@ def main(folder: str, cpu_s: int, memory_bytes: int, file_bytes: int) -> None:
         if not shown.exists() or inside.exists():
             continue
         inside.parent.mkdir(parents=True, exist_ok=True)
-        if stat.S_ISLNK(
-            shown.lstat().st_mode
-        ):  # on most systems /bin is one, to a folder shown here
+        if stat.S_ISLNK(shown.lstat().st_mode):
+            # On most systems /bin is a link to a folder that is shown as well.
             inside.symlink_to(os.readlink(shown))
             continue
         inside.mkdir()

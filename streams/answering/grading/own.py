@@ -59,6 +59,7 @@ class OwnGrader:
             "dataset": given.dataset,
         }
         with self._lock:
+            said: dict[str, Any]
             try:
                 try:
                     said = self._answer(asked)

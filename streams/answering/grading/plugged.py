@@ -55,8 +55,8 @@ def _digest(content: bytes) -> str:
 def decided(grader: Grader, asked: dict[str, Any]) -> dict[str, Any]:
     """What a grader says, or how it failed."""
     try:
-        given = Given(**asked | {"references": tuple(asked["references"])})
-        outcome, why = read(grader.grade(given))
+        references = tuple(asked.pop("references"))
+        outcome, why = read(grader.grade(Given(references=references, **asked)))
     except Nonsense as error:
         return {"failed": str(error)}
     except BaseException as error:  # its own doing, an exit among it
