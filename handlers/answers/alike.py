@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from handlers.answers.choice import letter_of, options
 from handlers.answers.equal import key_of
-from handlers.answers.value import Value, read
+from handlers.answers.value import read
 
 
 def alike(one: str | None, other: str | None, problem: str = "") -> bool:
@@ -32,6 +32,7 @@ def vote(answers: Sequence[str | None], problem: str = "") -> tuple[str | None, 
     for answer, kind in zip(given, kinds(given, problem), strict=True):
         support[kind] = support.get(kind, 0) + 1
         spelt.setdefault(kind, answer)
+    # The first of equals wins, and no draw decides: a replay counts the same votes again.
     if not support:
         return None, 0
     winner = max(support, key=support.__getitem__)
@@ -47,24 +48,22 @@ def kinds(answers: Sequence[str], problem: str = "") -> list[str]:
     values = [read(answer) for answer in answers]
     marked: dict[Fraction, set[str]] = {}
     for value in values:
-        for bare in _bare(value):
-            marked.setdefault(bare, set()).add(key_of(value))
+        if value.number is None or value.bare is not None:
+            continue
+        marked.setdefault(value.number, set()).add(key_of(value))
+        # "What percent?" may be answered by 50, 50 % or 0.5: a percentage stands for both numbers.
+        if value.unit is None:
+            marked.setdefault(value.number / 100, set()).add(key_of(value))
     found: list[str] = []
     for answer, value in zip(answers, values, strict=True):
         letter = letter_of(answer, problem) if listed else None
-        found.append(f"option:{letter}" if letter in listed else _kind(value, marked))
+        measures = set[str]() if value.bare is None else marked.get(value.bare, set())
+        if letter in listed:
+            found.append(f"option:{letter}")
+        # Beside both 5 km and 5 miles a bare 5 would join them into one answer, which no grader
+        # calls equal; so it stays by itself.
+        elif len(measures) == 1:
+            found.extend(measures)
+        else:
+            found.append(key_of(value) or value.brackets)
     return found
-
-
-def _kind(value: Value, marked: dict[Fraction, set[str]]) -> str:
-    if value.kind == "number" and value.unit is None and value.number is not None:
-        measures = marked.get(value.number, set())
-        return next(iter(measures)) if len(measures) == 1 else key_of(value)
-    return key_of(value) or value.brackets
-
-
-def _bare(value: Value) -> tuple[Fraction, ...]:
-    """The numbers that say the same as a measure or a percentage."""
-    if value.number is None or (value.kind == "number" and value.unit is None):
-        return ()
-    return (value.number,) if value.unit is not None else (value.number, value.number / 100)

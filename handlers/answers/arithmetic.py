@@ -15,6 +15,8 @@ from fractions import Fraction
 EXPRESSION_CHARS = 400
 """Longer texts are no expression over four numbers; the bound also keeps the recursion shallow."""
 
+# Models write what they have seen typeset. What is read as an operator here is a change of what
+# ``game24@1`` grades, so the table only grows with a new version of that grader.
 _SPELLINGS = str.maketrans("×✕✖·∙⋅∗÷∕⁄−–—[]{}（）", "*******///---()()()")
 _LATEX = (
     (re.compile(r"\\(?:times|cdot|ast)(?![A-Za-z])"), "*"),
@@ -23,6 +25,7 @@ _LATEX = (
     (re.compile(r"(?<=[\d)\s])[xX](?=[\d(\s])"), "*"),
 )
 _FRACTION = re.compile(r"\\[dt]?frac\s{0,4}\{([^{}]{1,200})\}\s{0,4}\{([^{}]{1,200})\}")
+# A fraction may hold others. Each pass resolves one level, and a bound on passes keeps it linear.
 _NESTED = 4
 DEPTH = 50
 """Brackets and signs within each other."""
@@ -58,23 +61,23 @@ def evaluate(text: str) -> Evaluated:
     """Value and numbers of an expression; ``NotArithmetic`` when it is none."""
     if len(text) > EXPRESSION_CHARS:
         raise NotArithmetic(f"longer than {EXPRESSION_CHARS} characters")
-    reader = _Reader(_tokens(plain(text)))
+    # Each token begins where the last one ended, so a text that is no expression is refused at its
+    # first bad sign and never searched.
+    spelt = plain(text)
+    tokens: list[str] = []
+    at, end = 0, len(spelt.rstrip())
+    while at < end:
+        found = _TOKEN.match(spelt, at, end)
+        if found is None:
+            raise NotArithmetic(f"cannot read {spelt[at : at + 12]!r}")
+        tokens.append(found[1] or found[2])
+        at = found.end()
+    reader = _Reader(tokens)
     value = reader.total()
+    # What is left over is an error: "24 (" must not be graded by its readable beginning.
     if reader.here() is not None:
         raise NotArithmetic(f"unexpected {reader.here()!r}")
     return Evaluated(value, tuple(reader.numbers))
-
-
-def _tokens(text: str) -> list[str]:
-    tokens: list[str] = []
-    at, end = 0, len(text.rstrip())
-    while at < end:
-        found = _TOKEN.match(text, at, end)
-        if found is None:
-            raise NotArithmetic(f"cannot read {text[at : at + 12]!r}")
-        tokens.append(found[1] or found[2])
-        at = found.end()
-    return tokens
 
 
 @dataclass(slots=True)
@@ -115,6 +118,8 @@ class _Reader:
         return value
 
     def factor(self) -> Fraction:
+        # The depth is counted by hand, because Python's own limit raises ``RecursionError``, which
+        # the driver would take for a defect of the policy.
         self.depth += 1
         if self.depth > DEPTH:
             raise TooDeep(f"nested deeper than {DEPTH}")
@@ -133,5 +138,6 @@ class _Reader:
             return value
         if not token.isdecimal():
             raise NotArithmetic(f"unexpected {token!r}")
+        # The numbers are kept in the order written: a puzzle asks which were used and how often.
         self.numbers.append(int(token))
         return Fraction(int(token))

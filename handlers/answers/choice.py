@@ -23,26 +23,20 @@ def choice(answer: str, reference: str, problem: str = "") -> Outcome | None:
     An answer may be the letter in any spelling, or the option's text where the problem lists it.
     """
     wanted = _BRACKETED.fullmatch(_TEXT.sub(r"\1", reference[:500]).strip())
-    if wanted is None:
-        return _by_text(answer, reference, problem)
-    letter = (wanted[1] or wanted[2]).upper()
     given = letter_of(answer, problem)
-    if given is None:
-        return "unknown"
-    return "right" if given == letter else "wrong"
-
-
-def _by_text(answer: str, reference: str, problem: str) -> Outcome | None:
-    """The reference is an option's text: the answer may be its letter, alone or before the text."""
+    if wanted is not None:
+        if given is None:
+            return "unknown"
+        return "right" if given == (wanted[1] or wanted[2]).upper() else "wrong"
+    # The reference is an option's text. Only where the problem lists both letters can they be
+    # compared: a "B" that the problem does not list may be a name, and is left to other rules.
     listed = options(problem)
-    wanted = letter_of(reference, problem) if listed else None
-    given = letter_of(answer, problem)
-    if wanted is not None and wanted in listed and given in listed:
-        return "right" if given == wanted else "wrong"
+    meant = letter_of(reference, problem) if listed else None
+    if meant is not None and meant in listed and given in listed:
+        return "right" if given == meant else "wrong"
     labelled = _LABELLED.match(answer[:500].strip())
-    if labelled is not None and given is not None and equal(labelled[1], reference) == "right":
-        return "right"
-    return None
+    is_same = labelled is not None and given and equal(labelled[1], reference) == "right"
+    return "right" if is_same else None
 
 
 def letter_of(answer: str, problem: str) -> str | None:
@@ -51,16 +45,26 @@ def letter_of(answer: str, problem: str) -> str | None:
     found = _BRACKETED.fullmatch(text) or _LETTER.fullmatch(text)
     if found:
         return str(next(filter(None, found.groups()))).upper()
+    # Two options may be equal by value, as 1/2 and 0.5 are; then the text names neither.
     named = [
         letter for letter, words in options(problem).items() if equal(words, answer) == "right"
     ]
     return named[0] if len(named) == 1 else None
 
 
+# There are two readers of listed options, this one and ``forms_choice.listed``, and they cannot be
+# one. This one takes any two marked options, in any order and with gaps, and no letter beyond J;
+# on it rest grades that are recorded as ``exact@2`` and ``theoremqa@2``. That one asks for letters
+# from A on without a gap, reads lists in Markdown, and keeps the options' texts as they are
+# delivered; on it rest the answers of typed problems. Problems exist that each of them reads and
+# the other does not, so either one in the place of the other would change results without a new
+# version.
 def options(problem: str) -> dict[str, str]:
     """The options that a problem lists, by letter: ``(a) … (b) …``, or a line each (``A. …``, ``A) …``)."""
+    # Options stand at the end of a problem, and the bound keeps a long problem's reading short.
     text = problem[-20_000:]
     found = _CHOICE.findall(text)
+    # Lines count only as letters from A on: a text with one sentence that begins "I. " lists none.
     if len(found) < 2:
         lines = _LINE.findall(text)
         letters = "".join(letter.upper() for letter, _ in lines)

@@ -6,7 +6,7 @@ Symmetric: ``equal(a, b) == equal(b, a)``. ``wrong`` is said only where both ans
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -14,6 +14,8 @@ from handlers.answers.units import others
 from handlers.answers.value import Value, read
 from schemas.outcome import Outcome
 
+# Names of constants and functions are no words: "e" and "log" may be a number's spelling, so that
+# nothing may be called wrong because of them.
 _CONSTANTS = frozenset(
     {"pi", "e", "i", "infty", "infinity", "sqrt", "sin", "cos", "tan", "log", "ln", "exp"}
 )
@@ -34,6 +36,8 @@ _NOTHING = frozenset(["none", "nothing", "nobody", "never", "unchanged", "same"]
     "same as before",
 }
 """Words for zero."""
+# Exact rules call two words different only here, where one excludes the other. All other words may
+# be synonyms, and an answer must never be wrong because nobody thought of its spelling.
 _APART = tuple(
     frozenset(names.split())
     for names in (
@@ -56,78 +60,66 @@ MATCHED = 12
 """Up to so many members of two sets are compared pair by pair."""
 
 
-def _nobody(a: Value, b: Value) -> Outcome:
-    return "unknown"
-
-
 def equal(answer: str, reference: str) -> Outcome:
     """Do two answers say the same?"""
     return compare(read(answer), read(reference))
 
 
-def compare(a: Value, b: Value, decide: Decide = _nobody) -> Outcome:
+def compare(a: Value, b: Value, decide: Decide | None = None) -> Outcome:
     """Do two values say the same? Formulas are left to ``decide``, alone or inside collections."""
     if a.text == b.text and a.brackets == b.brackets and a.unit == b.unit:
+        # Two answers without a text are equal in nothing that could be right.
         return "right" if a.text else "unknown"
     if a.number is not None and b.number is not None:
         return _numbers(a, b)
     if a.items and b.items:
         return _collections(a, b, decide)
     if a.kind == b.kind == "words":
-        return _words(a.text, b.text)
+        letters = len(a.text) == len(b.text) == 1 and not {a.text, b.text} & _CONSTANTS
+        apart = letters or any(a.text in names and b.text in names for names in _APART)
+        return "wrong" if apart else "unknown"
+    # Sorted, so that the comparison stays symmetric whatever rules of unlike kinds are added.
     found = _different_kinds(*sorted((a, b), key=lambda value: (value.kind, value.text)))
-    return decide(a, b) if found == "unknown" else found
+    return decide(a, b) if found == "unknown" and decide is not None else found
 
 
 def _numbers(a: Value, b: Value) -> Outcome:
-    """A percentage equals its number ("what percent?") and its hundredth."""
+    """A percentage equals its number ("what percent?") and its hundredth.
+
+    A measure equals its number, and itself in another unit; in no unit or about, nobody knows.
+    """
     assert a.number is not None
     assert b.number is not None
-    if a.unit is not None or b.unit is not None:
-        return _measures(a, b)
-    ratios = [1] if a.kind == b.kind else [1, 100]
-    percent, plain = (a.number, b.number) if a.kind == "percent" else (b.number, a.number)
-    return "right" if any(percent == plain * ratio for ratio in ratios) else "wrong"
-
-
-def _measures(a: Value, b: Value) -> Outcome:
-    """A measure equals its number, and itself in another unit; in no unit or about, nobody knows."""
-    if a.unit is None or b.unit is None:
-        return _bare(*((b, a) if a.unit is None else (a, b)))
-    assert a.number is not None
-    assert b.number is not None
-    if a.unit.dimension != b.unit.dimension:
+    if a.unit is None and b.unit is None:
+        if a.kind == b.kind:
+            return "right" if a.number == b.number else "wrong"
+        percent, number = (a.number, b.number) if a.kind == "percent" else (b.number, a.number)
+        return "right" if percent in (number, number * 100) else "wrong"
+    if a.unit is not None and b.unit is not None:
+        # Months and days, or gallons and litres, have no fixed ratio: such an answer may be right.
+        if a.unit.dimension != b.unit.dimension:
+            return "unknown"
+        one, other = a.number * a.unit.factor, b.number * b.unit.factor
+        if one == other:
+            return "right"
+        return "unknown" if a.unit != b.unit and _about(one, other) else "wrong"
+    measure, bare = (b, a) if a.unit is None else (a, b)
+    assert measure.number is not None
+    assert measure.unit is not None
+    assert bare.number is not None
+    if bare.kind != "number":
         return "unknown"
-    one, other = a.number * a.unit.factor, b.number * b.unit.factor
-    if one == other:
+    if measure.number == bare.number:
         return "right"
-    return "unknown" if a.unit != b.unit and _about(one, other) else "wrong"
-
-
-def _bare(measured: Value, plain: Value) -> Outcome:
-    """A number without its unit may mean another one."""
-    assert measured.unit is not None
-    assert measured.number is not None
-    assert plain.number is not None
-    if plain.kind != "number":
-        return "unknown"
-    if measured.number == plain.number:
-        return "right"
-    told = measured.number * measured.unit.factor
-    meant = (plain.number * factor for factor in others(measured.unit.dimension))
+    # A number without its unit may mean another one: 90 is not wrong where 1.5 hours are wanted,
+    # for minutes may be meant. A model's omission is the grader's doubt, and never its verdict.
+    told = measure.number * measure.unit.factor
+    meant = (bare.number * factor for factor in others(measure.unit.dimension))
     return "unknown" if any(_about(told, each) for each in meant) else "wrong"
 
 
 def _about(one: Fraction, other: Fraction) -> bool:
     return abs(one - other) <= ROUNDED * max(abs(one), abs(other))
-
-
-def _words(a: str, b: str) -> Outcome:
-    """Words that exclude each other are different answers; of other words nobody knows what they mean."""
-    if len(a) == len(b) == 1 and not {a, b} & _CONSTANTS:
-        return "wrong"
-    apart = any(a in names and b in names for names in _APART)
-    return "wrong" if apart else "unknown"
 
 
 def _different_kinds(a: Value, b: Value) -> Outcome:
@@ -136,84 +128,67 @@ def _different_kinds(a: Value, b: Value) -> Outcome:
     if kinds == {"time"}:
         return "wrong"
     if kinds <= {"number", "percent", "words"}:
-        words = a.text if a.kind == "words" else b.text
-        counted = a if b.kind == "words" else b
+        words, counted = (a.text, b) if a.kind == "words" else (b.text, a)
         if words in _NOTHING and counted.number == 0:
             return "unknown"
-        return "wrong" if _says_no_number(words) else "unknown"
+        parts = words.split()
+        if _NUMBER_WORDS.search(words) or any(part in _CONSTANTS for part in parts):
+            return "unknown"
+        # Short words may be a variable or a unit that is not known; a long one says something else
+        # than a number.
+        says_else = any(len(part) > 3 for part in parts) or words in ("true", "false")
+        return "wrong" if says_else else "unknown"
     one, several = (a, b) if b.items else (b, a)
     if one.number is not None and several.kind in ("group", "list") and several.items:
         if len(several.items) == 1:
             return compare(one, several.items[0])
-        return "wrong" if _all_numbers(several.items) else "unknown"
+        return "wrong" if all(item.kind == "number" for item in several.items) else "unknown"
     return "unknown"
 
 
-def _says_no_number(words: str) -> bool:
-    parts = words.split()
-    if _NUMBER_WORDS.search(words) or any(part in _CONSTANTS for part in parts):
-        return False
-    return any(len(part) > 3 for part in parts) or words in ("true", "false")
-
-
-# ── Several values ───────────────────────────────────────────────────────────────────────────
-
-
-def _collections(a: Value, b: Value, decide: Decide) -> Outcome:
-    if a.kind == b.kind == "matrix" or (_is_ordered(a) and _is_ordered(b)):
-        return _bracketed(a, b, _in_order(a.items, b.items, decide))
+def _collections(a: Value, b: Value, decide: Decide | None) -> Outcome:
+    if a.kind == b.kind == "matrix" or (a.is_ordered and b.is_ordered):
+        found = _in_order(a, b, decide)
+        if found != "right" or a.brackets == b.brackets:
+            return found
+        # Half-open and infinite intervals are told apart by their brackets; [1,2] may be a tuple.
+        interval = any(v.brackets in ("(]", "[)") or r"\infty" in v.text for v in (a, b))
+        return "wrong" if interval else "unknown"
     if a.kind != b.kind and {a.kind, b.kind} & {"matrix", "union"}:
         return "unknown"
     found = _in_any_order(a, b, decide)
-    if found == "right" and _is_ordered(a) != _is_ordered(b):
-        return "right" if _in_order(a.items, b.items, decide) == "right" else "unknown"
+    # A bare list may stand for a tuple. The same members in another order are then no proof that
+    # both mean one thing.
+    if found == "right" and a.is_ordered != b.is_ordered:
+        return "right" if _in_order(a, b, decide) == "right" else "unknown"
     return found
 
 
-def _is_ordered(value: Value) -> bool:
-    return value.kind == "group" and value.brackets != "{}"
-
-
-def _bracketed(a: Value, b: Value, found: Outcome) -> Outcome:
-    """Half-open and infinite intervals are told apart by their brackets; [1,2] may be a tuple."""
-    if found != "right" or a.brackets == b.brackets:
-        return found
-    interval = any(v.brackets in ("(]", "[)") or r"\infty" in v.text for v in (a, b))
-    return "wrong" if interval else "unknown"
-
-
-def _in_order(a: tuple[Value, ...], b: tuple[Value, ...], decide: Decide) -> Outcome:
-    if len(a) != len(b):
+def _in_order(a: Value, b: Value, decide: Decide | None) -> Outcome:
+    if len(a.items) != len(b.items):
         return "wrong"
-    return _all(compare(x, y, decide) for x, y in zip(a, b, strict=True))
-
-
-def _all(found: Iterable[Outcome]) -> Outcome:
-    outcomes = set(found)
-    if "wrong" in outcomes:
+    found = {compare(x, y, decide) for x, y in zip(a.items, b.items, strict=True)}
+    # One wrong member decides, however little is known of the others.
+    if "wrong" in found:
         return "wrong"
-    return "unknown" if "unknown" in outcomes else "right"
+    return "unknown" if "unknown" in found else "right"
 
 
-def _in_any_order(a: Value, b: Value, decide: Decide) -> Outcome:
-    """Sets forget repetition, lists count it."""
+def _in_any_order(a: Value, b: Value, decide: Decide | None) -> Outcome:
+    """Sets forget repetition, lists count it; ``right`` when each member has a partner of its own."""
     some, others = ([(key_of(item), item) for item in value.items] for value in (a, b))
     if "{}" in (a.brackets, b.brackets):
         some, others = list(dict(some).items()), list(dict(others).items())
     if sorted(key for key, _ in some) == sorted(key for key, _ in others):
         return "right"
-    if _all_numbers(a.items + b.items):
+    if all(item.kind == "number" for item in a.items + b.items):
         return "wrong"
-    return _matched([item for _, item in some], [item for _, item in others], decide)
-
-
-def _matched(some: list[Value], others: list[Value], decide: Decide) -> Outcome:
-    """``right`` when each member has a partner of its own; else nobody knows."""
+    # Pairs take the square of their number, and each may ask another process; hence the bound.
     if len(some) != len(others) or len(some) > MATCHED:
         return "unknown"
-    free = list(others)
-    for item in some:
-        partner = next((o for o in free if compare(item, o, decide) == "right"), None)
+    free = [item for _, item in others]
+    for _, item in some:
+        partner = next((other for other in free if compare(item, other, decide) == "right"), None)
         if partner is None:
             return "unknown"
         free.remove(partner)
@@ -228,11 +203,7 @@ def key_of(value: Value) -> str:
         return f"{value.unit.dimension}:{value.number * value.unit.factor}"
     if value.items:
         keys = [key_of(item) for item in value.items]
-        if not _is_ordered(value) and value.kind != "matrix":
+        if not value.is_ordered and value.kind != "matrix":
             keys = sorted({*keys} if value.brackets == "{}" else keys)
         return f"{value.kind}{value.brackets}:{'|'.join(keys)}"
     return value.text
-
-
-def _all_numbers(items: Iterable[Value]) -> bool:
-    return all(item.kind == "number" for item in items)

@@ -16,10 +16,12 @@ prompts (``Answer: … = 24``); GSM8K (``#### N``).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 CONTENT_CHARS = 20_000
 """No answer is longer; what is, is not read as one."""
+# A reply may hold thousands of marks. Those near its end are what it settled on, and the bound
+# keeps a text of nothing but marks linear.
 TRIES = 16
 """How many of the last fields or boxes of a text are looked at before the next rule is tried."""
 
@@ -77,22 +79,48 @@ _SHORT = re.compile(
 
 def extract(text: str) -> str | None:
     """The answer that ``text`` marks as its own, or ``None``: nothing is guessed."""
-    for find in (_tag_at_end, _final_answer, boxed, _tagged, _answer_line, _sentence):
-        found = find(text)
-        if found is not None:
-            return found
-    return None
+    # A tag at the very end closes a reply whose other marks may be quotations from its own work;
+    # elsewhere a tag is weaker than a field or a box, since prompts are quoted with their tags.
+    at_end = text[-40:].rstrip(" \t\r\n`*.").lower().endswith("</answer>")
+    marked = (
+        (_tagged(text) if at_end else None)
+        or _final_answer(text)
+        or boxed(text)
+        or _tagged(text)
+        or next(filter(None, map(stated, _behind(_ANSWER, text))), None)
+    )
+    if marked is not None:
+        return marked
+    # Of a sentence only the last paragraph counts: earlier ones tell what the answer would be if.
+    said = _behind(_SAYS, _last_segment(text))
+    clauses = (_REASONS.split(each, maxsplit=1)[0] for each in said)
+    return next(filter(None, map(stated, clauses)), None)
 
 
 def mentioned(text: str) -> str | None:
     """As ``extract``; where nothing is marked, the last number or option of the last paragraph."""
     marked = extract(text)
-    return _last_mention(_last_segment(text)) if marked is None else marked
+    if marked is not None:
+        return marked
+    segment = _last_segment(text)
+    says = [found.end() for found in _TOLD.finditer(segment)]
+    if says:
+        clause = segment[says[-1] :].partition("\n")[0]
+        first = min(_mentions(clause, _OPTION, _NUMBER, _WORD), default=None)
+        if first is not None:
+            return first[1]
+    last = max(_mentions(segment, _OPTION, _NUMBER), default=None)
+    return last[1] if last else None
 
 
 def boxed(text: str) -> str | None:
     r"""What stands in the last balanced ``\boxed{}``, braces inside it included."""
-    return _last(_BOX, text, _balanced)
+    for rest in _behind(_BOX, text):
+        end = _closing(rest, 0)
+        inner = None if end is None else _verbatim(rest[:end])
+        if inner is not None:
+            return inner
+    return None
 
 
 def stated(text: str) -> str | None:
@@ -101,11 +129,25 @@ def stated(text: str) -> str | None:
     if rest.startswith("###"):
         inner, closed, _ = rest[3:].partition("###")
         return _boxes(inner) or _verbatim(inner) if closed else stated(rest.lstrip("# "))
-    return _fence(rest) or _display(rest) or _announced(rest) or _line(rest)
+    shown = _fence(rest) or _display(rest)
+    if shown is not None:
+        return shown
+    # "The total number of eggs is:" announces what stands below it, if that is one thing alone. A
+    # list below is more than one, and a box in the line itself is the answer already.
+    heads, _, below = rest.partition("\n")
+    below = below.strip()
+    if below and not _BOX.search(heads) and _ANNOUNCES.search(heads[-80:]):
+        shown = _fence(below) or _display(below)
+        if shown is not None:
+            return boxed(below) or shown
+        if "\n" not in below and not _LISTED.match(below):
+            return _line(below) or _line(rest)
+    return _line(rest)
 
 
 def labelled(text: str) -> str | None:
     """What ``text`` states behind an answer's label; where that is a heading over plain words, what is boxed below."""
+    # "None" on the label's own line is meant: what follows explains why there is no answer.
     if absent(text[:CONTENT_CHARS].lstrip().partition("\n")[0]):
         return None
     found, (heads, _, below) = stated(text), text[:CONTENT_CHARS].partition("\n")
@@ -132,12 +174,10 @@ def absent(text: str) -> bool:
     return _ABSENT.fullmatch(text[:80]) is not None and len(text) < 80
 
 
-def _tag_at_end(text: str) -> str | None:
-    return _tagged(text) if text[-40:].rstrip(" \t\r\n`*.").lower().endswith("</answer>") else None
-
-
 def _tagged(text: str) -> str | None:
     """What stands in the last complete ``<answer>`` tag."""
+    # The last closing mark counts and the last opening one before it: a reply that quotes the
+    # prompt's empty tag first is still read.
     closes = [found.start() for found in _CLOSES.finditer(text)][-1:]
     opens = [found.end() for found in _OPENS.finditer(text, 0, closes[0])][-1:] if closes else []
     inner = text[opens[0] : closes[0]] if opens else ""
@@ -145,31 +185,15 @@ def _tagged(text: str) -> str | None:
 
 
 def _final_answer(text: str) -> str | None:
-    return _last(_FINAL, text, _field)
+    return next(filter(None, map(labelled, _behind(_FINAL, text))), None)
 
 
-def _answer_line(text: str) -> str | None:
-    return _last(_ANSWER, text, _at)
-
-
-def _sentence(text: str) -> str | None:
-    """What the last sentence that says "the answer is" goes on with, without its reasons."""
-    segment = _last_segment(text)
-    return _last(_SAYS, segment, lambda said, at: stated(_REASONS.split(said[at:], maxsplit=1)[0]))
-
-
-def _last(mark: re.Pattern[str], text: str, read: Callable[[str, int], str | None]) -> str | None:
-    """What stands behind the last mark that has anything readable behind it."""
-    ends = [found.end() for found in mark.finditer(text)][-TRIES:]
-    return next((found for end in reversed(ends) if (found := read(text, end))), None)
-
-
-def _at(text: str, start: int) -> str | None:
-    return stated(text[start : start + CONTENT_CHARS])
-
-
-def _field(text: str, start: int) -> str | None:
-    return labelled(text[start : start + CONTENT_CHARS])
+def _behind(mark: re.Pattern[str], text: str) -> Iterator[str]:
+    """What stands behind the last marks of a text, the last one first."""
+    # A reply may end with the prompt's empty field; so whoever reads goes back to an earlier mark
+    # where nothing readable stands behind the last one.
+    for end in reversed([found.end() for found in mark.finditer(text)][-TRIES:]):
+        yield text[end : end + CONTENT_CHARS]
 
 
 def _fence(text: str) -> str | None:
@@ -178,6 +202,7 @@ def _fence(text: str) -> str | None:
     if opens is None:
         return None
     inner, closed, _ = text[opens.end() :].partition(f"\n{opens[1]}")
+    # A fence that is not closed was cut off, and half a program is no answer.
     return inner.strip("\n") or None if closed else None
 
 
@@ -189,23 +214,6 @@ def _display(text: str) -> str | None:
             if closed and ("\n" in inner or not rest.partition("\n")[0].strip(" .*")):
                 return _boxes(inner) or _clean(inner)
     return None
-
-
-def _announced(text: str) -> str | None:
-    """What stands below a first line such as ``The total number of eggs is:``, if that is one thing alone.
-
-    Of a formula among other text what is boxed below is the answer, if anything is.
-    """
-    heads, _, below = text.partition("\n")
-    below = below.strip()
-    if not below or _BOX.search(heads) or not _ANNOUNCES.search(heads[-80:]):
-        return None
-    shown = _fence(below) or _display(below)
-    if shown is not None:
-        return boxed(below) or shown
-    if "\n" in below or _LISTED.match(below):
-        return None
-    return _line(below)
 
 
 def _line(text: str) -> str | None:
@@ -228,6 +236,7 @@ def _boxes(text: str, start: int = 0) -> str | None:
     found: list[str] = []
     at = start
     for box in _BOX.finditer(text, start):
+        # A box within a box that was read already.
         if box.start() < at:
             continue
         end = _closing(text, box.end())
@@ -237,12 +246,6 @@ def _boxes(text: str, start: int = 0) -> str | None:
         found.extend([] if inner is None else [inner])
         at = end + 1
     return ", ".join(found) or None
-
-
-def _balanced(text: str, start: int) -> str | None:
-    """The text from ``start`` to the brace that closes the one before ``start``."""
-    end = _closing(text, start)
-    return None if end is None else _verbatim(text[start:end])
 
 
 def _closing(text: str, start: int) -> int | None:
@@ -258,6 +261,7 @@ def _closing(text: str, start: int) -> int | None:
 def _verbatim(text: str) -> str | None:
     """What stands between marks, if it says anything."""
     said = text.strip()
+    # Signs alone, such as "..." or "***", are what is left of an empty field.
     return said if any(map(str.isalnum, said)) else None
 
 
@@ -268,16 +272,14 @@ def _clean(text: str) -> str | None:
     for opens, closes in _WRAPS:
         inner = text.removesuffix(".") if text.endswith(closes + ".") else text
         core = inner.removeprefix(opens).removesuffix(closes).strip()
+        # "$a$ and $b$" begins and ends with a mark and is no one formula: there the marks stay.
         if len(inner) - len(core) >= len(opens + closes) and inner.startswith(opens):
             text = text if opens in core else core
     if text.count("**") % 2:
         text = text.removesuffix("**").rstrip()
-    return _verbatim(_undotted(text))
-
-
-def _undotted(text: str) -> str:
-    """Without the dot that ends a sentence."""
-    return text[:-1].rstrip() if text.endswith(".") and not _SHORT.search(text[-12:]) else text
+    # The dot that ends a sentence is no part of the answer; that of an abbreviation is.
+    is_sentence = text.endswith(".") and not _SHORT.search(text[-12:])
+    return _verbatim(text[:-1] if is_sentence else text)
 
 
 # ── Without a marked answer ──────────────────────────────────────────────────────────────────
@@ -292,18 +294,6 @@ def _last_segment(text: str) -> str:
         if line.strip():
             lines.append(line)
     return "\n".join(reversed(lines))
-
-
-def _last_mention(segment: str) -> str | None:
-    """What "the answer is" introduces, else the last number or option that is mentioned."""
-    says = [found.end() for found in _TOLD.finditer(segment)]
-    if says:
-        clause = segment[says[-1] :].partition("\n")[0]
-        first = min(_mentions(clause, _OPTION, _NUMBER, _WORD), default=None)
-        if first is not None:
-            return first[1]
-    last = max(_mentions(segment, _OPTION, _NUMBER), default=None)
-    return last[1] if last else None
 
 
 def _mentions(text: str, *patterns: re.Pattern[str]) -> Iterator[tuple[int, str]]:

@@ -28,6 +28,7 @@ _LABEL = re.compile(r"(?<![\w(])(?:\(([A-Za-z])\)|([A-Za-z])\))\s{0,4}")
 _MARKED = re.compile(r"\(([A-Z])\)|(?<!\w)([A-Z])[):](?!\w)|(?:\band|\bor|&|/)\s{0,4}([A-Z])\b")
 
 
+# Why there is another reader of listed options beside this one stands at ``choice.options``.
 def listed(problem: str) -> tuple[str, ...]:
     """The options that a problem lists with letters from A on, none left out: on lines of their own, else in a row."""
     text = problem[-20_000:]
@@ -37,11 +38,14 @@ def listed(problem: str) -> tuple[str, ...]:
     row = [
         (mark[1] or mark[2], text[mark.end() : end]) for mark, end in zip(marks, ends, strict=True)
     ]
+    # Lines come first: within the options of a list "(a)" may stand for something else.
     return _in_order(lines) or _in_order(row)
 
 
 def _in_order(labels: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     """The texts behind the last run of letters from A on; nothing where there is no such run."""
+    # The last run counts, for the question stands at the end, behind examples with lists of their
+    # own. A run that is broken off lists nothing: options that are guessed would be delivered.
     begins = [at for at, (letter, _) in enumerate(labels) if letter in "aA"]
     for begin in reversed(begins):
         alphabet = LETTERS if labels[begin][0] == "A" else SMALL
@@ -61,6 +65,7 @@ def choice_form(said: AnswerType, answer: str) -> str:
     if raw in choices:
         return raw
     plain = plain_text(raw).strip()
+    # The whole text comes before its letter: an option may read "A" or "None of B and C".
     for way in (plain, plain.strip("*_`\"'").strip(), plain.rstrip(".")):
         spelt = [each for each in choices if _folded(each) == _folded(way)]
         if len(spelt) == 1:
@@ -69,6 +74,7 @@ def choice_form(said: AnswerType, answer: str) -> str:
     lettered = _by_letter(bare, choices)
     if lettered is not None:
         return lettered
+    # Values are compared last, since only then "0.5" may name the option "1/2".
     named = [each for each in choices if equal(bare, each) == "right"]
     if len(named) == 1:
         return named[0]
@@ -90,7 +96,14 @@ def _by_letter(bare: str, choices: Sequence[str]) -> str | None:
         return None
     said = _folded(beside.strip("*_`\"'()[] -–—:,.;"))
     own = bool(said) and _speaks_of(said, choices[at])
-    if said and not own and _mentions(beside, said, choices, at):
+    # Another option is named by its text, by a part of it, or by its letter in a mark. Texts of
+    # one or two signs are not looked for, because they stand in any sentence.
+    marked = {(mark[1] or mark[2] or mark[3]).upper() for mark in _MARKED.finditer(beside)}
+    others = [each for own_at, each in enumerate(choices) if own_at != at]
+    mentions = marked & {*LETTERS[: len(choices)]} - {LETTERS[at]} or any(
+        _speaks_of(said, each) or (len(each) > 2 and _folded(each) in said) for each in others
+    )
+    if said and not own and mentions:
         raise WrongForm("names one option by its letter and another beside it")
     # "A dark one" begins with a word, and not with a letter that somebody chose.
     return choices[at] if own or is_marked or not said else None
@@ -100,15 +113,6 @@ def _speaks_of(said: str, option: str) -> bool:
     """Whether what is said begins with an option's text, or is a part of it that stands at its end or beginning."""
     text = _folded(option)
     return said.startswith(text) or text.startswith(said) or text.endswith(f" {said}")
-
-
-def _mentions(beside: str, said: str, choices: Sequence[str], own: int) -> bool:
-    """Whether another option is named: by its text, a part of it, or its letter in a mark."""
-    marked = {(found[1] or found[2] or found[3]).upper() for found in _MARKED.finditer(beside)}
-    others = [each for at, each in enumerate(choices) if at != own]
-    return bool(marked & (set(LETTERS[: len(choices)]) - {LETTERS[own]})) or any(
-        _speaks_of(said, each) or (len(each) > 2 and _folded(each) in said) for each in others
-    )
 
 
 def _folded(text: str) -> str:

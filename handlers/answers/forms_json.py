@@ -7,22 +7,22 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 from math import isfinite
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import orjson
 
 from schemas.answer_type import AnswerType, WrongForm
 
-if TYPE_CHECKING:
-    from jsonschema import Draft202012Validator
-
 JSON_CHARS = 16_384
 """No JSON answer is longer: what is held against a schema may take its square."""
+# Python's own parser and the validator recurse; at this depth neither runs out of stack.
 JSON_DEPTH = 64
 WORK = 200_000
 """So many times at most a value of an answer is held against a part of its schema."""
 WHOLE = 1 << 53
 """Below it a float says each whole number exactly."""
+# A fence is found line by line, because a pattern over a whole text takes the square of its length
+# where many fences open and none closes.
 _OPENS = re.compile(r"(```|~~~)[`~]{0,9}[\w+-]{0,20}[ \t]{0,9}")
 
 
@@ -43,11 +43,13 @@ def json_form(said: AnswerType, answer: object) -> str:
 
 
 def _held(said: AnswerType, answer: object) -> str:
+    checker, parts = _checker(said)
     value = _plain_numbers(answer, 0)
-    if _size(value) * _schema_size(said) > WORK:
+    # Whoever puts problems writes the schema and a model writes the value. Neither may make a
+    # worker hang, so the product of both is bounded before the validator sees them.
+    if _size(value) * parts > WORK:
         raise WrongForm("is too long to be held against its schema")
     try:
-        checker: Any = _validator(said)
         error = next(checker.iter_errors(value), None)
         if error is None:
             return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
@@ -69,6 +71,7 @@ def _plain_numbers(value: Any, depth: int) -> Any:
     match value:
         case bool() | None | str():
             return value
+        # orjson writes no larger ones, and what cannot be written cannot be delivered.
         case int() if not -(1 << 63) <= value < 1 << 64:
             raise WrongForm("holds a number of more than 64 bits")
         case float() if not isfinite(value) or (value.is_integer() and abs(value) > WHOLE):
@@ -89,11 +92,6 @@ def _size(value: Any) -> int:
     if isinstance(value, dict):
         return 1 + sum(map(_size, cast("dict[str, Any]", value).values()))
     return 1 + sum(map(_size, cast("list[Any]", value))) if isinstance(value, list) else 1
-
-
-@lru_cache(maxsize=64)
-def _schema_size(said: AnswerType) -> int:
-    return _size(said.shape)
 
 
 def fenced(text: str) -> list[str]:
@@ -143,11 +141,11 @@ def _unique(validator: Any, wanted: bool, instance: Any, schema: Any) -> Iterato
 
 
 @lru_cache(maxsize=64)
-def _validator(said: AnswerType) -> Draft202012Validator:
+def _checker(said: AnswerType) -> tuple[Any, int]:
+    """The validator of a type's schema, and how many parts the schema has; made once for each type."""
+    # Imported where it is needed, because it is large and most logs hold no JSON answer.
     from jsonschema import Draft202012Validator, validators
 
     extend: Any = cast("Any", validators).extend
-    return cast(
-        "Draft202012Validator",
-        extend(Draft202012Validator, {"uniqueItems": _unique})(said.shape or {}),
-    )
+    checker = extend(Draft202012Validator, {"uniqueItems": _unique})
+    return checker(said.shape or {}), _size(said.shape)

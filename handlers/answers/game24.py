@@ -27,6 +27,7 @@ def numbers_of(problem: str) -> Numbers | None:
     The goal may be mentioned once: "make 24 from 4 5 6 10" has the numbers 4 5 6 10.
     """
     found = [int(digits) for digits in _WHOLE.findall(problem[:2000])]
+    # Of five numbers one may be the goal itself; of four all are the puzzle's, 24 among them.
     if len(found) == 5 and found.count(int(GOAL)) == 1:
         found.remove(int(GOAL))
     return tuple(found) if len(found) == 4 else None
@@ -48,23 +49,21 @@ def check(problem: str, answer: str) -> tuple[Outcome, str]:
         return "unknown", str(problem_with_it)
     except NotArithmetic as problem_with_it:
         return "wrong", f"not an expression: {problem_with_it}"
-    return _judge(found, numbers)
-
-
-def _judge(found: Evaluated, numbers: Numbers) -> tuple[Outcome, str]:
+    # The numbers come first: an expression of other numbers that makes 24 is a cheat, and its
+    # reason has to say so.
     if Counter(found.numbers) != Counter(numbers):
-        return "wrong", f"uses {_listed(found.numbers)} instead of {_listed(numbers)}"
+        used, given = (
+            " ".join(map(str, sorted(each))) or "no numbers" for each in (found.numbers, numbers)
+        )
+        return "wrong", f"uses {used} instead of {given}"
     if found.value != GOAL:
         return "wrong", f"makes {found.value}"
     return "right", "makes 24"
 
 
-def _listed(numbers: Numbers) -> str:
-    return " ".join(map(str, sorted(numbers))) or "no numbers"
-
-
 def _read(answer: str) -> Evaluated:
     """The expression of an answer: before the first ``=``, behind it if only 24 stands before."""
+    # Models write "24 = (10 - 4) * 5 - 6" as often as the other way round.
     sides = plain(answer[:2000]).strip(" \t\n$`*.\\").split("=")
     side = sides[1] if len(sides) > 1 and sides[0].strip() == "24" else sides[0]
     try:
@@ -72,6 +71,7 @@ def _read(answer: str) -> Evaluated:
     except TooDeep:
         raise
     except NotArithmetic:
+        # Words may stand around the expression. The longest run of its signs is tried, once.
         runs = _RUN.findall(side)
         if not runs:
             raise

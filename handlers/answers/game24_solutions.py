@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import cache, lru_cache
-from itertools import combinations, combinations_with_replacement
+from itertools import combinations, combinations_with_replacement, product
 from typing import TypeAlias
 
 GOAL = Fraction(24)
 Numbers: TypeAlias = tuple[int, ...]
+# Puzzles share their partial values, so these are kept; a walk over all puzzles must not keep all.
 _MEMORY = 4096
 
 
@@ -72,23 +73,20 @@ def _reach(numbers: Numbers) -> Mapping[Fraction, str]:
         return {Fraction(numbers[0]): str(numbers[0])}
     values: dict[Fraction, str] = {}
     for some, others in _splits(numbers):
-        for left, left_text in _reach(some).items():
-            for right, right_text in _reach(others).items():
-                for operation, value in _results(left, right):
-                    if value not in values:
-                        values[value] = _write(operation, left_text, right_text)
+        sides = product(_reach(some).items(), _reach(others).items())
+        for (left, left_text), (right, right_text) in sides:
+            results = [("+", left + right), ("*", left * right)]
+            results += [("-", left - right), ("~-", right - left)]
+            if right:
+                results.append(("/", left / right))
+            if left:
+                results.append(("~/", right / left))
+            for operation, value in results:
+                # The first expression stays, and the order above is fixed: hints that quote a
+                # solution must be the same on each replay.
+                if value not in values:
+                    values[value] = _write(operation, left_text, right_text)
     return values
-
-
-def _results(a: Fraction, b: Fraction) -> Iterator[tuple[str, Fraction]]:
-    yield "+", a + b
-    yield "*", a * b
-    yield "-", a - b
-    yield "~-", b - a
-    if b:
-        yield "/", a / b
-    if a:
-        yield "~/", b / a
 
 
 @lru_cache(_MEMORY)
@@ -109,17 +107,15 @@ def _write(operation: str, left: str, right: str) -> str:
 
 def _wrap(text: str, sign: str, *, first: bool) -> str:
     """Brackets only where leaving them out would change the value."""
-    signs = set(_outer_signs(text))
+    signs: set[str] = set()
+    depth = 0
+    for part in text.split():
+        if part in ("+", "-", "*", "/") and depth == 0:
+            signs.add(part)
+        depth += part.count("(") - part.count(")")
     loose = bool(signs & {"+", "-"})
     needed = loose if sign in "*/" else False
+    # a - (b + c) and a / (b * c) need their brackets; (a + b) - c and (a * b) / c do not.
     if not first:
         needed = needed or (sign == "-" and loose) or (sign == "/" and bool(signs))
     return f"({text})" if needed else text
-
-
-def _outer_signs(text: str) -> Iterator[str]:
-    depth = 0
-    for sign in text.split():
-        if sign in ("+", "-", "*", "/") and depth == 0:
-            yield sign
-        depth += sign.count("(") - sign.count(")")

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias, cast
 
 import orjson
 
-from handlers.answers import game24, typed
+from handlers.answers import dataset_rules, game24
 from handlers.answers.choice import choice
 from handlers.answers.equal import equal
 from schemas.outcome import Outcome
@@ -33,7 +33,16 @@ CODE: Final = "python"
 """The data set, or domain, whose answers are code and whose references are its tests."""
 ALIAS_CHARS = 80
 """So much of an alias stands in a grade's reason."""
+# What says most for an answer counts more: an alias that nobody can compare must not hide another
+# that is equal.
 _ORDER: Final[Mapping[Outcome, int]] = {"withheld": 0, "wrong": 1, "unknown": 2, "right": 3}
+_GRADERS: Final[Mapping[str, str]] = {
+    CODE: PYTHON,
+    "theoremqa": THEOREMQA,
+    "scibench": SCIBENCH,
+    "hotpotqa": QA,
+}
+"""Graders of data sets that have a rule of their own."""
 _TRUTH: Final = {"true": True, "yes": True, "false": False, "no": False}
 _SAID = re.compile(r"\W{0,4}(true|false|yes|no)\b(?:\W{0,4}$|[,.:;!—-]\s)", re.IGNORECASE)
 VERDICT: Final = "verdict@2"
@@ -88,6 +97,11 @@ References: TypeAlias = str | Sequence[str]
 """What an answer is compared with: one text, or aliases, of which the best counts."""
 
 
+def aliases_of(references: References) -> tuple[str, ...]:
+    """References as texts, one after another."""
+    return (references,) if isinstance(references, str) else tuple(references)
+
+
 def references_of(said: Any) -> References:
     """A reference as it was given: a list of texts holds aliases; other lists and booleans are JSON."""
     if isinstance(said, str):
@@ -105,9 +119,8 @@ def grade_reference(
     answer: str | None, reference: References, *, dataset: str = "", problem: str = ""
 ) -> Grade:
     """Compare an answer with its reference, by the data set's rule or exactly."""
-    aliases = (reference,) if isinstance(reference, str) else reference
-    grades = (_graded(answer, each, dataset, problem) for each in aliases)
-    return best(grades, tuple(aliases))
+    aliases = aliases_of(reference)
+    return best((_graded(answer, each, dataset, problem) for each in aliases), aliases)
 
 
 def best(grades: Iterable[Grade], aliases: Sequence[str]) -> Grade:
@@ -124,11 +137,24 @@ def best(grades: Iterable[Grade], aliases: Sequence[str]) -> Grade:
 
 
 def _graded(answer: str | None, reference: str, dataset: str, problem: str) -> Grade:
-    name, rule = _RULES.get(dataset, (EXACT, _exactly))
+    name = _GRADERS.get(dataset, EXACT)
+    f1: float | None = None
+    # An answer that was not given is no wrong one, but a mean of F1 counts it as nothing.
     if answer is None:
         return replace(withheld(name), f1=0.0 if name == QA else None)
-    outcome, detail = rule(answer, reference, problem)
-    f1 = typed.token_f1(answer, reference) if name == QA else None
+    if name == THEOREMQA:
+        outcome = dataset_rules.theoremqa(answer, reference, problem)
+        detail = "by the type of the answer"
+    elif name == SCIBENCH:
+        outcome, detail = dataset_rules.scibench(answer, reference), "within 5 %"
+    elif name == QA:
+        f1 = dataset_rules.token_f1(answer, reference)
+        outcome, detail = dataset_rules.exact_match(answer, reference), f"f1 {f1:.3f}"
+    elif name == PYTHON:
+        # Running code takes a process, which only the graders of ``streams`` may start.
+        outcome, detail = "unknown", "not measured: its tests were not run"
+    else:
+        outcome, detail = _exactly(answer, reference, problem)
     return Grade(outcome=outcome, grader=name, detail=detail, f1=f1)
 
 
@@ -138,6 +164,7 @@ def withheld(grader: str) -> Grade:
 
 
 def agree(first: Grade, second: Grade) -> Grade:
+    # Two graders that contradict each other are no majority: nobody may count such an answer.
     """Two opinions: the one that decided, or ``unknown`` when both did and differ."""
     if second.outcome == "unknown":
         return first
@@ -150,50 +177,19 @@ def agree(first: Grade, second: Grade) -> Grade:
     return Grade(outcome="unknown", grader=both, detail=detail)
 
 
-_Rule: TypeAlias = Callable[[str, str, str], tuple[Outcome, str]]
-
-
 def _exactly(answer: str, reference: str, problem: str) -> tuple[Outcome, str]:
     outcome = equal(answer, reference)
     if outcome == "right":
         return outcome, "equal"
+    # An option's letter is asked for only now, because a reference such as "A" may also be a
+    # value.
     by_letter = choice(answer, reference, problem)
     if by_letter is not None:
         return by_letter, "by the option's letter"
-    by_truth = _truth(answer, reference)
-    if by_truth is not None:
-        return by_truth, "by yes or no"
-    return outcome, "differs" if outcome == "wrong" else "exact rules cannot decide"
-
-
-def _truth(answer: str, reference: str) -> Outcome | None:
-    """Yes or no, however it goes on; ``None`` where the reference or the answer says neither."""
+    # Yes or no, however it goes on. A sentence that merely contains one of them says neither.
     wanted = _TRUTH.get(reference[:20].strip(" .").casefold())
     given = _SAID.match(answer)
-    if wanted is None or given is None:
-        return None
-    return "right" if _TRUTH[given[1].casefold()] == wanted else "wrong"
-
-
-def _theoremqa(answer: str, reference: str, problem: str) -> tuple[Outcome, str]:
-    return typed.theoremqa(answer, reference, problem), "by the type of the answer"
-
-
-def _scibench(answer: str, reference: str, problem: str) -> tuple[Outcome, str]:
-    return typed.scibench(answer, reference), "within 5 %"
-
-
-def _qa(answer: str, reference: str, problem: str) -> tuple[Outcome, str]:
-    return typed.exact_match(answer, reference), f"f1 {typed.token_f1(answer, reference):.3f}"
-
-
-def _python(answer: str, reference: str, problem: str) -> tuple[Outcome, str]:
-    return "unknown", "not measured: its tests were not run"
-
-
-_RULES: Final[Mapping[str, tuple[str, _Rule]]] = MappingProxyType({
-    CODE: (PYTHON, _python),
-    "theoremqa": (THEOREMQA, _theoremqa),
-    "scibench": (SCIBENCH, _scibench),
-    "hotpotqa": (QA, _qa),
-})  # fmt: skip
+    if wanted is not None and given is not None:
+        is_right = _TRUTH[given[1].casefold()] == wanted
+        return "right" if is_right else "wrong", "by yes or no"
+    return outcome, "differs" if outcome == "wrong" else "exact rules cannot decide"

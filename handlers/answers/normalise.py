@@ -15,6 +15,8 @@ import unicodedata
 ANSWER_CHARS = 4_000
 """Longer texts are compared as they stand."""
 
+# Each of these tables belongs to a version of the exact grader: one more rule makes answers equal
+# that were not, and then ``exact`` needs a new version.
 _SIGNS = str.maketrans({
     "−": "-", "–": "-", "×": r"\times ", "÷": "/", "·": r"\cdot ", "π": r"\pi ", "°": r"^\circ",
     "∞": r"\infty ", "∪": r"\cup ", "∈": r"\in ", "±": r"\pm ", "√": r"\sqrt", "\u00a0": " ",
@@ -59,6 +61,8 @@ _STROKES = str.maketrans({
     "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i",
 })  # fmt: skip
 _HYPHEN = re.compile(r"(?<=[^\W\d_]{3})-(?=[^\W\d_]{3})")
+# Rules may make room for each other, as a fraction within a unit does, so they are applied again.
+# The bound keeps a text on which two rules undo each other from being spelt for ever.
 _PASSES = 8
 
 
@@ -80,13 +84,26 @@ def canonical(text: str) -> str:
 
 
 def _respelt(text: str) -> str:
-    text = _without_units(plain_signs(text)).strip()
+    """One pass. ``5.4 \\text{ cents}`` says 5.4; ``\\text{east}`` says east; ``x = 5`` says 5."""
+    # A unit behind a number goes before wrappers do, for afterwards nobody could tell it from
+    # words.
+    text = _UNIT_BEHIND.sub("", plain_signs(text))
+    text = _NAMED.sub("", unwrapped(text)).strip()
+    measured = _PLAIN_UNIT.match(text)
+    if measured and not text.rstrip(".").endswith("%"):
+        text = measured[1]
     quoted = _QUOTED.match(text)
     if quoted is not None and is_words(quoted[1]):
         text = quoted[1]
     if is_words(text):
         return folded(text.rstrip(".!?"))
-    return _tight(_full_fractions(text)).strip()
+    text = _SHORT_BELOW.sub(r"\1{\2}", _SHORT_FRAC.sub(r"\\frac{\1}", text))
+    text = _SHORT_ROOT.sub(r"\\sqrt{\1}", text)
+    # A comma between other groups than thousands parts the members of a list, and stays.
+    if _THOUSANDS.match(text.strip().rstrip(".")):
+        text = text.replace(",", "")
+    text = "".join(text.split())
+    return text.removesuffix(".") or text
 
 
 def plain_signs(text: str) -> str:
@@ -105,7 +122,16 @@ def unwrapped(text: str) -> str:
 def folded(words: str) -> str:
     """Words as they are compared: without case, accents, articles, and dots of initials."""
     parts = _HYPHEN.sub(" ", without_accents(words.casefold())).replace(".", " ").split()
-    return " ".join(_joined(without_articles(parts)))
+    # Single letters that follow each other are the initials of one name: P. B. and PB are one.
+    found: list[str] = []
+    follows = False
+    for part in without_articles(parts):
+        if follows and len(part) == 1:
+            found[-1] += part
+        else:
+            found.append(part)
+        follows = len(part) == 1
+    return " ".join(found)
 
 
 def without_accents(words: str) -> str:
@@ -116,45 +142,13 @@ def without_accents(words: str) -> str:
 
 def without_articles(parts: list[str]) -> list[str]:
     """The words of a text without ``the``, and without ``a`` or ``an`` before its first word."""
+    # A lone "a" before a letter may be a variable or an option: "a b" keeps both.
     if len(parts) > 1 and parts[0] in ("a", "an") and len(parts[1]) > 1:
         parts = parts[1:]
     return [part for part in parts if part != "the"] or parts[:1]
 
 
-def _joined(parts: list[str]) -> list[str]:
-    """Single letters that follow each other are the initials of one name."""
-    found: list[str] = []
-    letters = False
-    for part in parts:
-        if letters and len(part) == 1:
-            found[-1] += part
-        else:
-            found.append(part)
-        letters = len(part) == 1
-    return found
-
-
 def is_words(text: str) -> bool:
     """Whether a text is nothing but words (or names, or letters)."""
+    # The length is looked at first, for the pattern of words is tried at every pass.
     return len(text) <= ANSWER_CHARS and _WORDS.fullmatch(text.strip()) is not None
-
-
-def _without_units(text: str) -> str:
-    """``5.4 \\text{ cents}`` says 5.4; ``\\text{east}`` says east; ``x = 5`` says 5."""
-    text = _UNIT_BEHIND.sub("", text)
-    text = _NAMED.sub("", unwrapped(text)).strip()
-    found = _PLAIN_UNIT.match(text)
-    return found[1] if found and not text.rstrip(".").endswith("%") else text
-
-
-def _full_fractions(text: str) -> str:
-    text = _SHORT_FRAC.sub(r"\\frac{\1}", text)
-    text = _SHORT_BELOW.sub(r"\1{\2}", text)
-    return _SHORT_ROOT.sub(r"\\sqrt{\1}", text)
-
-
-def _tight(text: str) -> str:
-    if _THOUSANDS.match(text.strip().rstrip(".")):
-        text = text.replace(",", "")
-    text = "".join(text.split())
-    return text.removesuffix(".") or text

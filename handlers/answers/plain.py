@@ -44,6 +44,8 @@ _DEGREES = re.compile(r"\^\s{0,4}(?:\{\s{0,4}\\circ\s{0,4}\}|\\circ(?![A-Za-z]))
 _MATRIX = re.compile(r"\\begin\{([pbvBV]?matrix)\}([^\\{}]{0,4000})\\end\{\1\}")
 _SIMPLE = re.compile(r"-?√?(?:\d+(?:\.\d+)?|\w|\d+\w)")
 _DEPTH = 6
+# Signs of Unicode's private area stand for braces, dollars and rows that the answer itself
+# contains, while those of LaTeX are taken away; no reply that is recorded holds them by chance.
 _ROW = "\ue003"
 
 
@@ -51,6 +53,7 @@ def plain_text(answer: str) -> str:
     """The answer in plain text."""
     if len(answer) > PLAIN_CHARS:
         return answer
+    # A single pair of dollars around everything is typesetting; "$5 and $6" is money.
     whole = _WHOLE.fullmatch(answer.strip())
     text = whole[1] if whole else answer
     if _MARKED.search(text) is None:
@@ -60,8 +63,17 @@ def plain_text(answer: str) -> str:
     text = re.sub(r"\\([%&#_])", r"\1", text.replace("{,}", ",").replace("$", ""))
     text = _DEGREES.sub("°", _SPACE.sub(" ", re.sub(r"\\[()\[\]]", "", text)))
     text = _COMMAND.sub(lambda found: _SIGNS.get(found[1], found[0]), text)
+    # One level of braces a pass, from within, so that no pattern has to nest.
     for _ in range(_DEPTH):
-        before, text = text, _step(text)
+        before = text
+        text = _WRAPPED.sub(r"\1", text)
+        text = _ROOT.sub(
+            lambda root: f"{f'{root[1]}-' if root[1] else ''}√{_closed(root[2] or root[3] or '')}",
+            text,
+        )
+        text = _FRAC.sub(_ratio, _SHORT_FRAC.sub(_ratio, text))
+        text = _SCRIPT.sub(lambda found: found[1] + _closed(found[2]), text)
+        text = _MATRIX.sub(_rows, text)
         if text == before:
             break
     if _COMMAND.search(text) is None:  # what is not known here may want its braces
@@ -80,29 +92,16 @@ def shown(answer: str) -> str:
     return plain_text(answer)
 
 
-def _step(text: str) -> str:
-    """One level of braces, from within."""
-    text = _WRAPPED.sub(r"\1", text)
-    text = _ROOT.sub(lambda found: _root(found[1], found[2] or found[3] or ""), text)
-    text = _SHORT_FRAC.sub(lambda found: _ratio(*found.groups()), text)
-    text = _FRAC.sub(lambda found: _ratio(*found.groups()), text)
-    text = _SCRIPT.sub(lambda found: found[1] + _closed(found[2]), text)
-    return _MATRIX.sub(_rows, text)
-
-
-def _ratio(before: str | None, above: str, below: str) -> str:
+def _ratio(found: re.Match[str]) -> str:
     """``1/2``; behind a digit it is the fraction of a mixed number."""
-    return f"{'' if before is None else f'{before} '}{_closed(above)}/{_closed(below)}"
+    whole = "" if found[1] is None else f"{found[1]} "
+    return f"{whole}{_closed(found[2])}/{_closed(found[3])}"
 
 
 def _closed(text: str) -> str:
     """In brackets, where its parts would mingle with what stands around it."""
     text = text.strip()
     return text if _SIMPLE.fullmatch(text) or not text else f"({text})"
-
-
-def _root(degree: str | None, inner: str) -> str:
-    return f"{'' if degree is None else f'{degree}-'}√{_closed(inner)}"
 
 
 def _rows(found: re.Match[str]) -> str:

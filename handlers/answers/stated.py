@@ -19,6 +19,8 @@ multiplication, division and parentheses, so that the result is 24.""",
 }
 """What there is to do with a problem, by domain. A domain that is not here puts its problems itself."""
 FORMS: Mapping[str, str] = {
+    # These words are part of prompts, and so of the fingerprints of recorded questions: a changed
+    # one diverges from every log that asked it.
     "game24": "The answer is one arithmetic expression of the four numbers, without an equals sign.",
     "gsm8k": "The answer is one number, without its unit.",
     "math500": "The answer is one exact value or expression in its simplest form.",
@@ -67,6 +69,7 @@ def _under(statement: str | None, problem: str) -> str:
 
 def bare(text: str) -> str:
     """A problem that a prompt shows, without the statement of its domain."""
+    # The longest statement comes first, since a task alone is the beginning of a whole statement.
     for statement in (*STATEMENTS.values(), *TASKS.values()):
         if text.startswith(statement):
             return text[len(statement) :].lstrip()

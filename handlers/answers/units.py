@@ -104,6 +104,8 @@ _LONG_PREFIXES: Mapping[str, str] = {
     "nano": "n", "micro": "u", "milli": "m", "centi": "c", "deci": "d", "kilo": "k", "mega": "M",
     "giga": "G",
 }  # fmt: skip
+# Only these take prefixes. A table of all combinations would read "min" as milli-inches and "ft"
+# as femto-tonnes.
 _PREFIXED = frozenset(
     ["m", "g", "s", "l", "L", "N", "J", "cal", "Wh", "W", "Pa", "A", "V", "Ω", "Hz", "mol", "bar"]
 )
@@ -118,34 +120,29 @@ def _exact(factor: str) -> Fraction:
     return Fraction(above) / Fraction(below or 1)
 
 
-def _symbols() -> Iterator[tuple[str, Unit]]:
-    for dimension, factor, symbols, _ in _TABLE:
-        for symbol in symbols.split():
-            yield symbol, Unit(dimension, _exact(factor))
+def _names() -> tuple[dict[str, Unit], dict[str, Unit]]:
+    symbols: dict[str, Unit] = {}
+    words: dict[str, Unit] = {}
+    for dimension, factor, signs, spelt in _TABLE:
+        told = Unit(dimension, _exact(factor))
+        for symbol in signs.split():
+            symbols.setdefault(symbol, told)
             for prefix, times in _PREFIXES.items() if symbol in _PREFIXED else ():
-                yield prefix + symbol, Unit(dimension, _exact(factor) * _exact(times))
-
-
-def _words() -> Iterator[tuple[str, Unit]]:
-    for dimension, factor, _, words in _TABLE:
-        for word in words.split():
-            yield word, Unit(dimension, _exact(factor))
+                symbols.setdefault(prefix + symbol, Unit(dimension, told.factor * _exact(times)))
+        for word in spelt.split():
+            words[word] = told
             for prefix, sign in _LONG_PREFIXES.items() if word in _LONG_PREFIXED else ():
-                yield prefix + word, Unit(dimension, _exact(factor) * _exact(_PREFIXES[sign]))
+                more = told.factor * _exact(_PREFIXES[sign])
+                words[prefix + word] = Unit(dimension, more)
+    # A unit's own symbol comes before one that is made with a prefix: min is no milli-inch.
+    symbols.update((s, Unit(d, _exact(f))) for d, f, signs, _ in _TABLE for s in signs.split())
+    return symbols, words
 
 
-def _first(pairs: Iterator[tuple[str, Unit]]) -> Mapping[str, Unit]:
-    found: dict[str, Unit] = {}
-    for name, unit in pairs:
-        found.setdefault(name, unit)
-    # a unit's own symbol comes before one that is made with a prefix: min is no milli-inch
-    found.update((s, Unit(d, _exact(f))) for d, f, symbols, _ in _TABLE for s in symbols.split())
-    return MappingProxyType(found)
-
-
-SYMBOLS: Final = _first(_symbols())
+_symbols, _words = _names()
+SYMBOLS: Final = MappingProxyType(_symbols)
 """Units by symbol; case counts."""
-WORDS: Final = MappingProxyType(dict(_words()))
+WORDS: Final = MappingProxyType(_words)
 """Units by word, in lower case and the singular."""
 
 _POWER_OF = re.compile(r"([^\W\d_]{1,20})(?:\^?\{?\s?(-?\d)\s?\}?)?")
@@ -162,36 +159,35 @@ def unit(text: str) -> Unit | None:
     powers: Counter[str] = Counter()
     factor = Fraction(1)
     for at, part in enumerate(_PER.split(text)):
-        for named, power in _factors(part):
-            if named is None:
+        names = [name for name in _TIMES.split(part) if name]
+        if not names:
+            return None
+        raised = 1
+        for index, name in enumerate(names):
+            word = name.casefold()
+            behind = names[index + 1].casefold() if index + 1 < len(names) else ""
+            # "Square metre" raises what follows, "metre squared" what stands before it.
+            if word in _RAISED and (behind or name.endswith("ed")):
+                raised = _RAISED[word]
+                continue
+            found = _POWER_OF.fullmatch(name)
+            told = named(found[1]) if found else None
+            if found is None or told is None:
                 return None
+            own = _RAISED.get(behind, raised) if behind.endswith("ed") else raised
+            power = int(found[2] or 1) * own
+            # Whatever stands behind a "per" divides, however many of them there are.
             power = -power if at else power
-            factor *= _raised(named.factor, power)
-            for kind, own in named.dimension:
-                powers[kind] += own * power
+            raised = 1
+            factor *= _raised(told.factor, power)
+            for kind, exponent in told.dimension:
+                powers[kind] += exponent * power
     dimension = tuple(sorted((kind, power) for kind, power in powers.items() if power))
     return Unit(dimension, factor) if dimension else None
 
 
-def _factors(text: str) -> Iterator[tuple[Unit | None, int]]:
-    """The units of a product and their powers; ``None`` for what is no unit."""
-    raised = 1
-    parts = [part for part in _TIMES.split(text) if part]
-    for at, part in enumerate(parts):
-        if part.casefold() in _RAISED and (at + 1 < len(parts) or part.endswith("ed")):
-            raised = _RAISED[part.casefold()]
-            continue
-        found = _POWER_OF.fullmatch(part)
-        behind = parts[at + 1].casefold() if at + 1 < len(parts) else ""
-        power = raised if not behind.endswith("ed") else _RAISED.get(behind, raised)
-        yield (named(found[1]), int(found[2] or 1) * power) if found else (None, 1)
-        raised = 1
-    if not parts:
-        yield None, 1
-
-
 def _raised(factor: Fraction, power: int) -> Fraction:
-    """A whole power, exact."""
+    """A whole power, exact: Python's own power of a fraction would become a float for a negative one."""
     found = prod(repeat(factor, abs(power)), start=Fraction(1))
     return found if power >= 0 else 1 / found
 
@@ -209,6 +205,7 @@ def others(dimension: Dimension) -> Iterator[Fraction]:
     seen = {
         each.factor for each in (*SYMBOLS.values(), *WORDS.values()) if each.dimension == dimension
     }
+    # Metres per second has no name in the table, and is what most problems mean by a bare speed.
     if dimension == _SPEED:
         seen.add(Fraction(1))
     if dimension in ((("length", 2),), (("length", 3),)):

@@ -21,6 +21,8 @@ from handlers.answers.normalise import (
 )
 from handlers.answers.units import UNIT_CHARS, Unit, unit
 
+# Bounds on what is read: a model may write a tower of powers or a thousand brackets, and neither
+# may cost a worker its memory or its stack.
 DIGITS = 1_000
 EXPONENT = 999
 DEPTH = 4
@@ -76,33 +78,59 @@ class Value:
     brackets: str = ""
     unit: Unit | None = None
 
+    @property
+    def bare(self) -> Fraction | None:
+        """The number of a value that is nothing else: it has no unit and is no percentage."""
+        return self.number if self.kind == "number" and self.unit is None else None
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the order of its items counts: that of a tuple or interval does, that of a set does not."""
+        return self.kind == "group" and self.brackets != "{}"
+
 
 def read(text: str) -> Value:
     """What ``text`` says; a ``formula`` when it is nothing that exact rules compare."""
     if len(text) > ANSWER_CHARS:
         return Value("formula", text.strip())
+    # A mixed number is read first, since the canonical spelling has no spaces: 1 1/2 would be
+    # 11/2.
     mixed = _MIXED.fullmatch(text.strip().strip("$"))
-    if mixed:
-        return Value("number", " ".join(mixed[0].split()), _mixed(*mixed.groups()))
-    return _read(text, DEPTH)
+    if mixed is None:
+        return _read(text, DEPTH)
+    sign, whole, above, below = mixed.groups()
+    fits = len(whole + above + below) <= DIGITS
+    exact = _divide(sign, whole, above, below) if fits else None
+    return Value("number", " ".join(mixed[0].split()), exact)
 
 
 def _read(text: str, depth: int) -> Value:
-    body = _body(text) if depth else None
-    if body is not None:
-        return _matrix(body, depth - 1)
-    value = _clock(text) or _measure(text)
+    value = (_matrix(text, depth - 1) if depth else None) or _clock(text) or _measure(text)
+    if value is not None:
+        return value
     spelt = canonical(text)
-    if value is None:
-        value = _quantity(spelt)
-    if value is None and depth:
-        value = _several(_NAME.sub("", spelt), depth - 1)
-    if value is None and is_words(spelt):
-        value = Value("words", _TRUTH.get(spelt, spelt))
-    return value or _prose(text) or Value("formula", spelt)
+    inner = spelt.removesuffix("%")
+    exact = number(inner)
+    if exact is not None:
+        return Value("number" if inner == spelt else "percent", spelt, exact)
+    # Words are tried behind collections, because a list of names is a list and not one name.
+    value = _several(_NAME.sub("", spelt), depth - 1) if depth else None
+    if value is not None:
+        return value
+    if is_words(spelt):
+        return Value("words", _TRUTH.get(spelt, spelt))
+    # A text with words in it that is no formula counts as its words and numbers, so that
+    # punctuation parts no two answers. What might be a formula is left whole, for graders that
+    # know algebra.
+    prose = plain_signs(text).rstrip(".!? ")
+    is_prose = _SYMBOLIC.search(prose) is None and _LONG.search(prose)
+    if not is_prose or _FUNCTIONS.search(prose.casefold()):
+        return Value("formula", spelt)
+    parts = without_articles(_TOKEN.findall(folded(prose)))
+    return Value("words", " ".join(parts)) if parts else Value("formula", spelt)
 
 
-# ── Measures, times and sentences ────────────────────────────────────────────────────────────
+# ── Measures and times ───────────────────────────────────────────────────────────────────────
 
 
 def _measure(text: str) -> Value | None:
@@ -117,25 +145,20 @@ def _measure(text: str) -> Value | None:
         told = unit(found[3])
         if told is None or (total and total.unit and told.dimension != total.unit.dimension):
             return None
-        total = _added(total, Value("number", canonical(found[1]), exact, unit=told))
+        part_text = canonical(found[1])
         if total is None:
+            total = Value("number", part_text, exact, unit=told)
+            continue
+        # Parts of one measure descend, as 1 h 30 min does, and each is less than one of the unit
+        # before it. Otherwise these are two measures, as 3 cm and 4 cm are.
+        assert total.number is not None
+        assert total.unit is not None
+        more = exact * told.factor / total.unit.factor
+        if not 0 <= more < 1 or told.factor >= total.unit.factor:
             return None
+        exact = total.number + more
+        total = Value("number", str(exact), exact, unit=total.unit)
     return total
-
-
-def _added(total: Value | None, part: Value) -> Value | None:
-    """The sum of two measures, in the unit of the first; ``None`` where these are two, as 3 cm and 4 cm are."""
-    if total is None:
-        return part
-    assert total.number is not None
-    assert total.unit is not None
-    assert part.number is not None
-    assert part.unit is not None
-    more = part.number * part.unit.factor / total.unit.factor
-    if not 0 <= more < 1 or part.unit.factor >= total.unit.factor:
-        return None
-    exact = total.number + more
-    return Value("number", str(exact), exact, unit=total.unit)
 
 
 def _clock(text: str) -> Value | None:
@@ -147,27 +170,6 @@ def _clock(text: str) -> Value | None:
     return Value("time", f"{hours:02}:{found[2] or '00'}")
 
 
-def _prose(text: str) -> Value | None:
-    """A text with words in it that is no formula: its words and numbers, else ``None``."""
-    text = plain_signs(text).rstrip(".!? ")
-    if _SYMBOLIC.search(text) or _LONG.search(text) is None or _FUNCTIONS.search(text.casefold()):
-        return None
-    parts = without_articles(_TOKEN.findall(folded(text)))
-    return Value("words", " ".join(parts)) if parts else None
-
-
-# ── Numbers ──────────────────────────────────────────────────────────────────────────────────
-
-
-def _quantity(text: str) -> Value | None:
-    """A number or percentage, else ``None``."""
-    inner = text.removesuffix("%")
-    exact = number(inner)
-    if exact is None:
-        return None
-    return Value("number" if inner == text else "percent", text, exact)
-
-
 def number(text: str) -> Fraction | None:
     """The exact value of a whole number, decimal, power of ten or fraction, else ``None``."""
     text = text.strip()
@@ -175,19 +177,11 @@ def number(text: str) -> Fraction | None:
         return Fraction(_WORDS_OF_NUMBERS.index(text))
     if len(text) > DIGITS or not any(map(str.isdecimal, text)) or not text.isascii():
         return None
-    exact = _power(text)
-    return _ratio(text) if exact is None else exact
-
-
-def _power(text: str) -> Fraction | None:
     ten = _TEN.fullmatch(text)
     found = _NUMBER.fullmatch(f"{ten[1]}1e{ten[2]}" if ten else text)
-    if found is None or abs(int(found[2] or 0)) > EXPONENT:
-        return None
-    return Fraction(found[1]) * Fraction(10) ** int(found[2] or 0)
-
-
-def _ratio(text: str) -> Fraction | None:
+    # A larger exponent is no number that anybody compares, and would take memory to write out.
+    if found is not None and abs(int(found[2] or 0)) <= EXPONENT:
+        return Fraction(found[1]) * Fraction(10) ** int(found[2] or 0)
     if found := _RATIO.fullmatch(text):
         return _divide("", "", found[1], found[2])
     if found := _FRAC.fullmatch(text):
@@ -200,12 +194,6 @@ def _divide(sign: str, whole: str, above: str, below: str) -> Fraction | None:
         return None
     value = int(whole or 0) + Fraction(above) / Fraction(below)
     return -value if sign == "-" else value
-
-
-def _mixed(sign: str, whole: str, above: str, below: str) -> Fraction | None:
-    if len(whole + above + below) > DIGITS:
-        return None
-    return _divide(sign, whole, above, below)
 
 
 # ── Several values ───────────────────────────────────────────────────────────────────────────
@@ -223,15 +211,14 @@ def _several(text: str, depth: int) -> Value | None:
             return _read(inner[0], depth)
         return _made("group", bare, inner, depth, bare[0] + bare[-1])
     inner = split(bare)
-    return _made("list", bare, inner, depth) if len(inner) > 1 else _lists(bare, depth)
-
-
-def _lists(text: str, depth: int) -> Value | None:
-    """Lists of numbers that stand side by side, as programs print them; one number alone is a factor."""
-    if not text.startswith("[") or not text.endswith("]") or "][" not in text:
+    inner = split(bare)
+    if len(inner) > 1:
+        return _made("list", bare, inner, depth)
+    # Lists of numbers that stand side by side are printed so by programs. One number alone in
+    # brackets is a factor, and then the text is a product.
+    if not bare.startswith("[") or not bare.endswith("]") or "][" not in bare:
         return None
-    parts = [f"[{part}]" for part in text[1:-1].split("][")]
-    made = _made("group", text, parts, depth, "")
+    made = _made("group", bare, [f"[{part}]" for part in bare[1:-1].split("][")], depth, "")
     if made is None or not any(item.items for item in made.items):
         return None
     leaves = [leaf for item in made.items for leaf in item.items or (item,)]
@@ -244,14 +231,13 @@ def _made(kind: Kind, text: str, parts: list[str], depth: int, brackets: str = "
     return Value(kind, text, None, tuple(_read(part, depth) for part in parts), brackets)
 
 
-def _body(text: str) -> str | None:
-    """What stands between the first beginning of a matrix and the last end behind it."""
+def _matrix(text: str, depth: int) -> Value | None:
+    """What stands between the first beginning of a matrix and the last end behind it, if one is there."""
     begin = _BEGIN.search(text)
     ends = [] if begin is None else [found.start() for found in _END.finditer(text, begin.end())]
-    return text[begin.end() : ends[-1]] if begin and ends else None
-
-
-def _matrix(body: str, depth: int) -> Value:
+    if begin is None or not ends:
+        return None
+    body = text[begin.end() : ends[-1]]
     rows = [row for row in body.split(r"\\") if row.strip()][:ITEMS]
     cells = [tuple(_read(cell, depth) for cell in row.split("&")[:ITEMS]) for row in rows]
     texts = ["&".join(cell.text for cell in row) for row in cells]

@@ -18,6 +18,7 @@ from handlers.answers.units import unit
 from handlers.answers.value import Value, read
 from schemas.outcome import Outcome
 
+# The tolerances are those of the published graders, so that figures can be held against theirs.
 THEOREMQA_TOLERANCE = Fraction(4, 100)
 SCIBENCH_TOLERANCE = Fraction(5, 100)
 
@@ -40,48 +41,34 @@ def theoremqa(answer: str, reference: str, problem: str = "") -> Outcome:
     """By the answer's type, which the reference's own spelling tells."""
     wanted = reference.strip()
     if wanted.lower() in ("true", "false"):
-        return _truth(answer, wanted.lower())
+        said = _TRUTH.get(answer[:20].strip(" .*$\n").lower())
+        if said is None:
+            return "unknown"
+        return "right" if said == wanted.lower() else "wrong"
     by_letter = choice(answer, wanted, problem)
     if by_letter is not None:
         return by_letter
-    if wanted.startswith("["):
-        return _listed(read(answer), read(wanted), wanted)
-    return _close(read(answer), read(wanted), whole=_is_whole(wanted))
-
-
-def _truth(answer: str, wanted: str) -> Outcome:
-    given = _TRUTH.get(answer[:20].strip(" .*$\n").lower())
-    if given is None:
+    given, meant = read(answer), read(wanted)
+    # The spelling says whether an integer is wanted, as in the published grader: 3.0 is a float.
+    is_whole = re.search(r"[.eE/]", wanted) is None
+    if not wanted.startswith("["):
+        if given.number is None or meant.number is None:
+            return equal(given.text, meant.text)
+        return "right" if _near(given.number, meant.number, whole=is_whole) else "wrong"
+    found, listed = _numbers(given), _numbers(meant)
+    if found is None or listed is None:
         return "unknown"
-    return "right" if given == wanted else "wrong"
-
-
-def _is_whole(spelt: str) -> bool:
-    return not re.search(r"[.eE/]", spelt)
-
-
-def _close(given: Value, wanted: Value, *, whole: bool) -> Outcome:
-    if given.number is None or wanted.number is None:
-        return equal(given.text, wanted.text)
-    return "right" if _near(given.number, wanted.number, whole=whole) else "wrong"
+    if len(found) != len(listed):
+        return "wrong"
+    # Lists of numbers are sorted, as in the published grader.
+    pairs = zip(sorted(found), sorted(listed), strict=True)
+    return "right" if all(_near(g, w, whole=is_whole) for g, w in pairs) else "wrong"
 
 
 def _near(given: Fraction, wanted: Fraction, *, whole: bool) -> bool:
     if whole:
         return round(given) == wanted
     return abs(given - wanted) <= THEOREMQA_TOLERANCE * abs(wanted)
-
-
-def _listed(given: Value, wanted: Value, spelt: str) -> Outcome:
-    """Lists of numbers, sorted as in the published grader."""
-    numbers = _numbers(given), _numbers(wanted)
-    if numbers[0] is None or numbers[1] is None:
-        return "unknown"
-    if len(numbers[0]) != len(numbers[1]):
-        return "wrong"
-    whole = _is_whole(spelt)
-    pairs = zip(sorted(numbers[0]), sorted(numbers[1]), strict=True)
-    return "right" if all(_near(g, w, whole=whole) for g, w in pairs) else "wrong"
 
 
 def _numbers(value: Value) -> list[Fraction] | None:
@@ -97,6 +84,8 @@ def scibench(answer: str, reference: str) -> Outcome:
     """Within 5 % of the larger magnitude; units may differ by a prefix, or where the table of units knows both."""
     given, wanted = _quantity(answer), _quantity(reference)
     if given is None or wanted is None:
+        # A reference without a number is a formula, which exact rules compare; an answer without
+        # one cannot be held to a tolerance.
         return equal(answer, reference) if wanted is None else "unknown"
     scale = _scale(given[1], wanted[1])
     if scale is None:
@@ -128,6 +117,7 @@ def _scale(given: str, wanted: str) -> Fraction | None:
     told, meant = unit(given), unit(wanted)
     if told is not None and meant is not None:
         return told.factor / meant.factor if told.dimension == meant.dimension else None
+    # Units that no table knows may still differ by a prefix alone, such as kdyn and dyn.
     for prefix, power in _PREFIXES.items():
         for other, other_power in _PREFIXES.items():
             rests = given.removeprefix(prefix), wanted.removeprefix(other)
@@ -148,6 +138,7 @@ def token_f1(answer: str, reference: str) -> float:
     """Harmonic mean of token precision and recall, in [0, 1]; yes and no match only themselves."""
     given, wanted = _tokens(answer), _tokens(reference)
     shared = sum((Counter(given) & Counter(wanted)).values())
+    # As in HotpotQA's own script: a long answer that contains "yes" earns nothing for it.
     closed = {"yes", "no", "noanswer"} & {*given[:1], *wanted[:1]}
     if not shared or (given != wanted and closed and min(len(given), len(wanted)) == 1):
         return 0.0
