@@ -45,9 +45,12 @@ def strictly(
     """Ask; if the reply is not ``whole`` ask once more for the format, and ``merge`` both readings."""
     first = yield from question
     meter.calls += 1
+    # A reply that was cut is read as nothing: its last score may be half a number.
     value = read("" if first.cut else first.text)
     if whole(value):
         return Heard(value, "first", first.address)
+    # Without a call to spare the search goes on with what was read: a re-prompt must never take
+    # the call that a policy had set aside for its answer.
     if meter.spare < 1:
         return Heard(value, "defaulted", first.address)
     meter.spare -= 1
@@ -56,5 +59,7 @@ def strictly(
     second = yield from replace(question, history=history)
     meter.calls += 1
     mended = read("" if second.cut else second.text)
+    # What was mended in part is still told as defaulted, so that a report can count how often
+    # scores were taken at their word.
     trust: Trust = "recovered" if whole(mended) else "defaulted"
     return Heard(merge(value, mended), trust, second.address)

@@ -21,8 +21,10 @@ from schemas.reply import Field
 
 TOOL = "search"
 TOPK = 3
+# Models write a year or an id where the number of passages belongs; whatever has so many digits is
+# refused and not asked of a tool.
 DIGITS = 6
-"""So many digits are no number of passages."""
+
 PROMPT = """\
 You answer a question and may search for what you do not know, as often as you need. The tool:
 <tools>
@@ -88,6 +90,8 @@ class Move:
 
 def move_of(text: str) -> Move:
     """What a reply does: the last complete tag counts, then the fields, then an answer marked anyhow."""
+    # The last of call and answer counts: a model that answers after a call does not need the call,
+    # and one that calls after a draft of its answer has found that it does.
     called, answered = list(CALL.each(text))[-1:], list(_ANSWER.each(text))[-1:]
     if called and not (answered and answered[0][0] > called[0][0]):
         return Move(call=call_of(called[0][1]))
@@ -106,7 +110,8 @@ def call_of(said: str) -> Call:
     said_call = loads(said.strip())
     if said_call is None:
         return Call("", fault="the call is no JSON object")
-    arguments = _object(said_call.get("arguments"))
+    given = said_call.get("arguments")
+    arguments = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
     query = arguments.get("query")
     if not isinstance(query, str) or not query.strip():
         return Call("", fault="the call has no query")
@@ -121,7 +126,3 @@ def call_of(said: str) -> Call:
 def response(text: str) -> str:
     """What a tool returned, as the agent's conversation holds it."""
     return text.join(RESPONSE)
-
-
-def _object(value: object) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

@@ -29,6 +29,8 @@ ANSWER_JUDGE = Role.of(
         text("Comparison", "what the two have in common, and in what they differ"),
         choice("Verdict", ("SAME", "DIFFERENT", "UNCLEAR"), "whether they say the same"),
     ),
+    # No chance in a verdict: the same answer must not be right in one regrading and wrong in the
+    # next.
     sampling=Sampling(temperature=0.0, max_tokens=2_048),
 )
 VERDICTS: Mapping[str, str] = {"SAME": "right", "DIFFERENT": "wrong"}

@@ -34,6 +34,8 @@ together are the next thought.""",
 Go critically through all that was said so far, find what is wrong or loose in it, and put it right up \
 to the end. That is the next thought.""",
 }
+# All actions share one frame and one form, so that what differs between two paths of the search is
+# the action and nothing else.
 ACTIONS: Mapping[Action, Role] = {
     action: Role.of(
         "thinker",

@@ -39,6 +39,7 @@ Say in other words what is given and what is asked, and what comes to mind that 
 reason towards the answer in numbered steps.""",
 }
 
+# A reply that leaves them out still has its answer.
 GOALS: tuple[Field, ...] = (
     Field(
         "Sub_goals", "list", "the parts that you set out to meet, in their order", required=False
@@ -50,7 +51,6 @@ GOALS: tuple[Field, ...] = (
         required=False,
     ),
 )
-"""A reply that leaves them out still has its answer."""
 FINAL = Field(
     "Final_answer",
     "answer",
@@ -72,6 +72,8 @@ ATTEMPTERS: Mapping[Way, Role] = {
         "reasoner",
         FRAME.format(way=text),
         sections=("Problem", "Similar cases?", "Earlier answer?", "Finding?"),
+        # Only ways that split a problem are asked for its parts. Their reply still counts without
+        # them.
         reply=(*(GOALS if way in ("decompose", "plan") else ()), FINAL),
         notes=NOTES,
         template=f"attempt.{way}",

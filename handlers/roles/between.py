@@ -27,6 +27,8 @@ class Marks:
         at = 0
         while (opened := self.opens.search(text, at)) is not None:
             closed = self.closes.search(text, opened.end())
+            # What is opened and never closed ends the search. Looking for the close again from
+            # each later opening mark would take the square of a reply that only opens.
             if closed is None:
                 return
             yield opened.start(), text[opened.end() : closed.start()]

@@ -31,10 +31,10 @@ Read everything, then write {what} for this very case: at most {most} bullets, e
 {contents}"""
 
 
+# A small model went on with a note for each lesson, or with a solution, at 10 of 23 first askings.
 _CLOSING = """\
 Now write {what}: {label} as the only heading, and below it three to {most} short bullets of advice. End with the \
 last bullet: no calculation, no solution, no other heading."""
-"""A small model went on with a note for each lesson, or with a solution, at 10 of 23 first askings."""
 _NOTES = {
     "Recent feedback": 'Section "Recent feedback" is what the others said of the last attempt.',
     "Rules": 'Section "Rules" was learned over many problems.',
@@ -104,6 +104,7 @@ def compose(
     What fails is asked for once more, with the reason. What fails again leaves the previous guidance in
     force where it is about the problem; a plan for another trajectory would mislead, and none is better.
     """
+    # Guidance is asked for twice at most, since every call on it is one less for the problem.
     question = coach.role.question(variables, sampling=sampling)
     reply = yield from question
     bullets, wrong = _heard(coach, reply, room, strict=strict)
@@ -120,9 +121,13 @@ def _heard(
     coach: Coach, reply: Completion, room: int, *, strict: bool
 ) -> tuple[Bullets, Unreadable | None]:
     """The bullets of a reply, or why they cannot be used."""
+    # Words of a prompt may have been changed for this episode; what is copied from them is
+    # recognised by the words that were really asked with.
     coach = replace(coach, role=coach.role.as_asked(reply))
     if reply.cut and strict:
         return NOTHING, CUT
+    # A reply that was cut often had said its bullets and went on. What stands whole is used,
+    # except where the paper's own check is wanted.
     text = _before_cut(coach, reply.text) if reply.cut else reply.text
     bullets = read_bullets(coach, text, strict=strict)
     if bullets is None and reply.cut:
@@ -153,8 +158,11 @@ def read_bullets(coach: Coach, text: str, *, strict: bool = False) -> Bullets | 
     The header may be missing, for the bullets are all that is asked for. What is more than was asked for is
     counted; under ``strict`` it fails the check.
     """
+    # Too many items are cut here and counted, so the reader of lists must not refuse or drop them
+    # first.
     values = parse(text, Reply((replace(coach.role.reply.fields[0], most=None),)))
     found = bulleted(text) if isinstance(values, Unreadable) else values[coach.label]
+    # Bullets that repeat the prompt's own instructions advise nothing.
     if isinstance(found, tuple):
         found = tuple(line for line in found if not coach.role.template.says(line))
     if not isinstance(found, tuple) or not found:
@@ -162,14 +170,16 @@ def read_bullets(coach: Coach, text: str, *, strict: bool = False) -> Bullets | 
     kept = tuple(" ".join(line.split()) for line in found[: coach.most])
     words = sum(max(len(line.split()) - WORDS, 0) for line in found[: coach.most])
     bullets = Bullets(kept, len(found) - len(kept) + words)
-    return None if strict and (bullets.cut or not _bare(coach, text)) else bullets
-
-
-def _bare(coach: Coach, text: str) -> bool:
-    """Whether a reply is the header and bullets and nothing else."""
-    lines = [line.strip() for line in text.strip().split("\n") if line.strip()]
-    header = lines[0].strip("*# ").rstrip(":：").strip("* ").replace("_", " ").casefold()
-    return header == coach.label.casefold() and all(line.startswith("- ") for line in lines[1:])
+    if strict and bullets.cut:
+        return None
+    if strict:
+        # Nothing but the header and bullets may stand there.
+        lines = [line.strip() for line in text.strip().split("\n") if line.strip()]
+        header = lines[0].strip("*# ").rstrip(":：").strip("* ").replace("_", " ").casefold()
+        bulleted_below = all(line.startswith("- ") for line in lines[1:])
+        if header != coach.label.casefold() or not bulleted_below:
+            return None
+    return bullets
 
 
 def _coach(

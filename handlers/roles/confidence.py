@@ -34,13 +34,14 @@ the chance, from 0 to 1, that it can be relied upon. If it is not finished, judg
 Rate the trajectory below, which tries to solve the problem, with a single number in [0, 1] and no \
 explanation. If it is not finished, judge what is there. {FAIR}""",
 }
+# A small model solved the problem once more instead, or judged without a number, at 12 of 45 first
+# askings.
 CLOSINGS: Mapping[Wording, str] = {
     "A": "Judge this trajectory now, in one or two sentences; do not solve the problem anew. Whatever you find, the \
 last line is Confidence with a number in it, and nothing follows it.",
     "B": "Do not solve the problem anew. Write the line Confidence and nothing else.",
     "C": "Do not solve the problem anew. Write the line Confidence and nothing else.",
 }
-"""A small model solved the problem once more instead, or judged without a number, at 12 of 45 first askings."""
 AGAIN: Mapping[Wording, str] = {
     "A": "State it again in exactly this form, and write nothing else:\nConfidence: 0.xx",
     "B": "State it again in exactly this form, and write nothing else:\nConfidence: 0.xx",
@@ -62,6 +63,7 @@ CONFIDENCES: Mapping[Wording, Role] = {
     for wording in PROMPTS
 }
 
+# The question speaks of trust, and some models label their number with its word.
 TRUST = Reply(
     (number("Trust", "what models call it that take the word from the question", unit=True),)
 )
@@ -80,10 +82,14 @@ def read_confidence(text: str) -> Fraction | None:
     A share counts as one, such as ``95%``; a number that merely stands somewhere says nothing.
     """
     role = CONFIDENCES["A"]
+    # The labelled field is tried first. A number that is found in prose may belong to a step of
+    # the trajectory that is being judged.
     for form in (role.reply, TRUST):
         values = parse(text, form)
         if not isinstance(values, Unreadable):
             return bounded(f"{values[form.fields[0].label]}")
+    # The last label counts, for models reason towards their number; and a number far behind its
+    # label is another one.
     for label in reversed(list(_LABEL.finditer(text))[-TRIES:]):
         said = text[label.end() : label.end() + 80].partition("\n")[0]
         try:
@@ -106,6 +112,8 @@ def trust(
     return strictly(
         question(problem, steps, wording),
         read_confidence,
+        # None is a reading, and no lack of one may become 0: that would prune a trajectory which
+        # nobody judged.
         lambda value: value is not None,
         lambda first, second: second if second is not None else first,
         AGAIN[wording],

@@ -21,10 +21,10 @@ from handlers.roles.values import NONE
 from schemas.reply import Field
 
 RULES = 6
+# So many rules may be new in one consolidation, unless there were none before.
 NEW = 2
-"""So many rules may be new in one consolidation, unless there were none before."""
+# A rule that says what to do has so many words; NONE has one.
 LEAST_WORDS = 3
-"""A rule that says what to do has so many words; NONE has one."""
 
 RuleList: TypeAlias = tuple[tuple[str, str], ...]
 
@@ -88,12 +88,21 @@ class Consolidator:
 
     def rules(self, values: Values) -> RuleList:
         """The rules by id, in order: all six, or those that can be used, each text once."""
+        # The paper's form takes six rules as they are; any that is missing was refused by
+        # ``check`` before.
         if self.exact:
             return tuple((rule, plain_rule(str(values[rule]))) for rule in self.ids)
         found: dict[str, tuple[str, str]] = {}
         for name in self.ids:
-            rule = _usable(str(values.get(name, NONE)))
-            if rule is not None:
+            # A reply may run rules together on one line; what follows the next label is another
+            # rule.
+            said = str(values.get(name, NONE))
+            surplus = _ROWS.search(said, 1)
+            rule = plain_rule(said[: surplus.start()] if surplus else said).lstrip("-*• ")
+            rule = _BRACKETED.sub(lambda found: "" if _counts(found[0]) else found[0], rule)
+            # What still holds a digit speaks of one problem and would mislead on others; a word or
+            # two, such as a lesson's DO, says nothing.
+            if len(rule.split()) >= LEAST_WORDS and not _counts(rule):
                 found.setdefault(rule.casefold(), (name, rule))
         return tuple(found.values())
 
@@ -115,21 +124,22 @@ def _wrong(
 ) -> Unreadable | None:
     problem = _inexact(consolidator, values, reply) if consolidator.exact else None
     rules = () if problem is not None else consolidator.rules(values)
-    if problem is None and not rules and (previous or not _declined(consolidator, values)):
-        problem = Unreadable("rules", "none that is a general sentence without digits")
+    if problem is None and not rules:
+        # NONE to every rule that is named is an answer where there are no rules yet. Where there
+        # are some, it would delete them all in silence.
+        said = [values[name] for name in consolidator.ids if name in values]
+        declined = bool(said) and all(one == NONE for one in said)
+        if previous or not declined:
+            problem = Unreadable("rules", "none that is a general sentence without digits")
     if problem is None and strict and previous and new_rules(rules, previous) > NEW:
         problem = Unreadable("rules", f"at most {NEW} may be new")
     return problem
 
 
-def _declined(consolidator: Consolidator, values: Values) -> bool:
-    """Whether it says NONE to every rule that it names. Where there are rules, that would delete them all."""
-    said = [values[name] for name in consolidator.ids if name in values]
-    return bool(said) and all(one == NONE for one in said)
-
-
 def _inexact(consolidator: Consolidator, values: Values, reply: str) -> Unreadable | None:
     """Why these are not six rules, each once, of one sentence without a digit. Source: MC² § C.5."""
+    # The rows are counted in the raw reply, because the parser keeps only the last of several rows
+    # with one label and would hide a seventh or a doubled rule.
     rows = [(found[1].upper(), found[2]) for found in _ROWS.finditer(reply)]
     named = sorted(letter + number for letter, number in rows if letter == consolidator.letter)
     if named and named != list(consolidator.ids):
@@ -138,35 +148,17 @@ def _inexact(consolidator: Consolidator, values: Values, reply: str) -> Unreadab
         )
     rules = consolidator.rules(values)
     for name, rule in rules:
-        problem = _unfit(rule)
-        if problem is not None:
-            return Unreadable(name, problem)
+        if _counts(rule):
+            return Unreadable(name, "must hold no digits")
+        if _SENTENCES.search(_SHORT.sub("", rule)):
+            return Unreadable(name, "must be one sentence")
     if len({rule.casefold() for _, rule in rules}) < RULES:
         return Unreadable("rules", "two of them say the same")
     return None
 
 
-def _unfit(rule: str) -> str | None:
-    if _counts(rule):
-        return "must hold no digits"
-    if _SENTENCES.search(_SHORT.sub("", rule)):
-        return "must be one sentence"
-    return None
-
-
 def _counts(rule: str) -> bool:
     return any(map(str.isdecimal, rule))
-
-
-def _usable(said: str) -> str | None:
-    """A rule without what does not belong to it: its bullet, rules beyond the sixth, brackets that hold numbers.
-
-    What still holds a digit speaks of one problem, and is none; nor is a word or two, such as a lesson's DO.
-    """
-    surplus = _ROWS.search(said, 1)
-    rule = plain_rule(said[: surplus.start()] if surplus else said).lstrip("-*• ")
-    rule = _BRACKETED.sub(lambda found: "" if _counts(found[0]) else found[0], rule)
-    return None if len(rule.split()) < LEAST_WORDS or _counts(rule) else rule
 
 
 def _consolidator(role: str, *, exact: bool) -> Consolidator:

@@ -26,8 +26,10 @@ yourself. Tell whoever begins anew in one sentence what to do otherwise; name no
 {FAIR} Justify yourself briefly, then decide."""
 
 ACTIONS: Mapping[str, Action] = {"ACCEPT": "accept", "PATCH": "patch", "RESTART": "restart"}
+# Lessons that were learned under the paper's names come back in prompts, and models answer in the
+# words they read.
 NUMBERED = {"1": "ACCEPT", "2": "PATCH", "3": "RESTART", "REVISE": "PATCH"}
-"""What the paper, and lessons learned from it, call the actions."""
+
 CODES: Mapping[Action, int] = {"accept": 1, "patch": 2, "restart": 3}
 _CALLED = r"(?:accept|patch|revise|restart)"
 _BY_NUMBER = re.compile(
@@ -97,6 +99,8 @@ class Decision:
     advice: str | None = None
 
 
+# A decision that cannot be read restarts without advice. Accepting would let an unchecked answer
+# through, and a patch has to bring an answer of its own.
 FALLBACK = Decision("restart")
 
 
@@ -111,6 +115,8 @@ def decision_of(text: str, check: Check | None = None) -> Decision:
         _text(values, "Justification"),
         _text(values, "Corrected_reasoning"),
         _text(values, "Final_answer"),
+        # Advice becomes one line of the next prompt; the bullet that a model puts before it would
+        # make a list of it.
         None if advice is None else advice.lstrip("-*• \t\n").strip(),
     )
 

@@ -76,13 +76,14 @@ _NOTES = {
 Section "Rejected attempt" is what was sent back before; the trajectory, report and decision are of the attempt \
 that was accepted after it.""",
 }
+# A small model that read a solution last wrote one, and no lesson; told of the first label alone
+# it wrote no other.
 _CLOSING = """\
 The case is finished, so do not solve its problem. Write its lesson now, in a few words behind each of these labels, \
 and each label at the start of a line of its own: {labels}."""
 _CLOSING_BATCH = """\
 The cases are finished, so solve nothing. Write their lesson now, each of these labels at the start of a line of its \
 own: {labels}."""
-"""A small model that read a solution last wrote one, and no lesson; told of the first label alone it wrote no other."""
 _RULE = tuple(re.compile(rf"\b{word}\b", re.IGNORECASE) for word in ("IF", "THEN", "BECAUSE"))
 
 
@@ -109,10 +110,18 @@ class Distiller:
 
         Of a lesson that passed the strict check nothing changes.
         """
-        barred = {label: _general(str(values[label])) for label in self.barred if label in values}
+        # Lessons are shown with other problems, and their keys are compared with those of other
+        # lessons: a figure of this case would mislead the one and pull at the other.
+        barred = {
+            label: " ".join(_DIGITS.sub("N", str(values[label])).split())
+            for label in self.barred
+            if label in values
+        }
         kept = {**values, **barred}
+        # The action that was taken is on record; what the model says of it cannot be better.
         if last_action is not None:
             kept["Action_taken"] = NUMBERED[str(last_action)]
+        # A field that hangs on a choice goes with it, once the choice was set right.
         return {
             field.label: kept[field.label]
             for field in self.role.reply.fields
@@ -123,6 +132,8 @@ class Distiller:
     def text(self, values: Values, polarity: str) -> str:
         """The canonical text of a lesson, headed by its polarity."""
         lesson = in_words(render_reply(self.role.reply, values))
+        # The paper's example has a heading of its own above three lines; many models write the
+        # lines alone, and a text in two forms would be found by two keys.
         if "Error_found" in values and _EXAMPLE not in values:
             lesson = lesson.replace("\nError_found: ", f"\n{_EXAMPLE}:\nError_found: ", 1)
         return f"Polarity: {polarity.upper()}\n{lesson}"
@@ -131,10 +142,16 @@ class Distiller:
         """What is embedded of a lesson: its main fields, or its descriptor alone (MC² § C.7)."""
         labels = ("Descriptor",) if descriptor_only else self.embedded
         found = (values.get(label) for label in labels)
-        return "\n".join(in_words(_plain(one)) for one in found if isinstance(one, str | tuple))
+        return "\n".join(
+            in_words(one if isinstance(one, str) else "\n".join(one))
+            for one in found
+            if isinstance(one, str | tuple)
+        )
 
     def found_by(self, text: str, *, descriptor_only: bool = False) -> str:
         """What is embedded of a lesson, from its canonical text; all of it where nothing can be read."""
+        # The text was written by ``text`` in this or an earlier build, so no field is required of
+        # it.
         values = parse(text.partition("\n")[2], _at_least(self.role.reply, ()))
         if isinstance(values, Unreadable):
             return text
@@ -145,6 +162,8 @@ def _wrong(
     distiller: Distiller, last_action: int | None, values: Values, reply: str
 ) -> Unreadable | None:
     """Why a lesson is not of the paper's form. Source: MC² figures 14, 19 and 24."""
+    # The lenient form was read first; the paper's needs every field, so the reply is read once
+    # more as a whole.
     whole = parse(reply, distiller.role.reply)
     if isinstance(whole, Unreadable):
         return whole
@@ -154,11 +173,21 @@ def _wrong(
     rule, taken = values.get("Decision_rule_used"), values.get("Action_taken")
     if rule is not None and not is_rule(str(rule)):
         return Unreadable("Decision_rule_used", "must read IF ... THEN an action BECAUSE ...")
+    # The recorded action is what the lesson is about. A lesson on another one would teach what did
+    # not happen.
     known = None if last_action is None else NUMBERED[str(last_action)]
     if None not in (taken, known) and taken != known:
         return Unreadable("Action_taken", f"must be {known}, the action that was taken")
-    barred = (_concrete(label, str(values[label])) for label in distiller.barred)
-    return _empty(distiller, last_action, values, reply) or next(filter(None, barred), None)
+    empty = _empty(distiller, last_action, values, reply)
+    if empty is not None:
+        return empty
+    for label in distiller.barred:
+        line = str(values[label])
+        if any(map(str.isdecimal, line)):
+            return Unreadable(label, "must hold no digits")
+        if "\n" in line:
+            return Unreadable(label, "must be one line")
+    return None
 
 
 def _empty(
@@ -171,6 +200,8 @@ def _empty(
 
 def is_rule(line: str) -> bool:
     """Whether a line reads IF … THEN … BECAUSE …: the first of each word decides, for nothing comes sooner."""
+    # A pattern of all three words with anything between them would take the cube of a line's
+    # length.
     at = 0
     for word in _RULE:
         found = word.search(line, at)
@@ -178,17 +209,6 @@ def is_rule(line: str) -> bool:
             return False
         at = found.end()
     return at < len(line)
-
-
-def _concrete(label: str, line: str) -> Unreadable | None:
-    if any(map(str.isdecimal, line)):
-        return Unreadable(label, "must hold no digits")
-    return Unreadable(label, "must be one line") if "\n" in line else None
-
-
-def _general(line: str) -> str:
-    """A line of a few words that hold for other problems too: N for each number."""
-    return " ".join(_DIGITS.sub("N", line).split())
 
 
 def _at_least(reply: Reply, needed: tuple[str, ...]) -> Reply:
@@ -200,10 +220,6 @@ def _at_least(reply: Reply, needed: tuple[str, ...]) -> Reply:
         for field in reply.fields
     )
     return Reply(tuple(fields), reply.reasons)
-
-
-def _plain(value: str | tuple[str, ...]) -> str:
-    return value if isinstance(value, str) else "\n".join(value)
 
 
 def _one(
@@ -219,6 +235,8 @@ def _one(
         template=f"distiller.{role}",
         closing=_CLOSING.format(labels=", ".join(labels)),
     )
+    # A small model leaves lines out. A lesson without its kind of problem cannot be found again,
+    # and one without its core teaches nothing; all else may be missing.
     least = _at_least(made.reply, ("Descriptor", _CORE[role]))
     return Distiller(replace(made, least=least), labels[:barred], embedded, (_CORE[role],))
 

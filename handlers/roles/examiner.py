@@ -40,6 +40,8 @@ Section "Similar cases" holds earlier problems, and how the answers to them turn
 be expected, and are not what you examine.""",
 }
 
+# The four sides share a frame and a form, and each is asked in a call of its own, so that one
+# verdict cannot lean on another.
 EXAMINERS: Mapping[str, Role] = {
     name: Role.of(
         "monitor",

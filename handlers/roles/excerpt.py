@@ -13,5 +13,7 @@ def excerpt(text: str, chars: int) -> str:
     if len(text) <= chars:
         return text
     room = max(chars - len(MARK), 0)
+    # The tail gets half: a trajectory ends with its answer, which whoever reads the excerpt has to
+    # see.
     tail = room // 2
     return f"{text[: room - tail]}{MARK}{text[len(text) - tail :]}"[: max(chars, 0)]

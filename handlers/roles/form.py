@@ -31,15 +31,16 @@ from handlers.roles.values import LINE_CHARS, NO_ANSWER, NONE, READERS, Exact, V
 from schemas.answer_type import AnswerType, WrongForm
 from schemas.reply import ABOUT, Field, Reply
 
+# How many of the last occurrences of a label are looked at.
 TRIES = 8
-"""How many of the last occurrences of a label are looked at."""
 
+# What a reply that was asked for no object calls its answer in one.
 ANSWERS = frozenset({"answer", "finalanswer", "theanswer"})
-"""What a reply that was asked for no object calls its answer in one."""
 
 Values: TypeAlias = Mapping[str, Value]
 Found: TypeAlias = Mapping[str, Sequence[object]]
 
+# Labels are compared by these keys: models put spaces, hyphens or escaped underscores into them.
 _GAP = re.compile(r"[\s_\\\-]+")
 _LEAD = r"^[ \t]{0,8}(?:[-+*•>]{1,3}[ \t]{1,4}|\d{1,2}[.)][ \t]{1,4}){0,2}"
 _COPIED = re.compile(
@@ -50,11 +51,13 @@ _FENCED = re.compile(r"^[ \t>]{0,8}```[ \t]{0,4}\w{0,20}[ \t]{0,8}$", re.MULTILI
 _SPOKEN = re.compile(r"[^\W\d_]{2,40}")
 _BRACKET = re.compile(r"[\[{]")
 _JSON = json.JSONDecoder(parse_constant=refused)
+# A closing courtesy stands behind the last field, whose value would run on into it.
 _FAREWELL = re.compile(
     r"(?:i hope|hope (?:this|that)|let me know|feel free|if you (?:have|need|want|would)|"
     r"please let me|happy to|is there anything)\b",
     re.IGNORECASE,
 )
+_FIGURES = re.compile(r"[\s*_`$+\-\d.,/%]{1,40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +74,9 @@ class Unreadable:
 
 
 def parse(text: str, reply: Reply) -> Values | Unreadable:
-    """The reply's values by label, in the order declared, or the first field that is unreadable.
-
-    Small models go on with the form's explanation once they have filled it in: what stands before it is the reply.
-    """
+    """The reply's values by label, in the order declared, or the first field that is unreadable."""
+    # Small models go on with the form's explanation once they have filled it in. What stands
+    # before it is the reply; the explanation's own labels would be the last ones and count.
     copied = _COPIED.search(text)
     if copied is not None:
         values = _parse(text[: copied.start()], reply)
@@ -90,10 +92,20 @@ def parse(text: str, reply: Reply) -> Values | Unreadable:
 
 
 def _parse(text: str, reply: Reply) -> Values | Unreadable:
-    objects = list(_in_json(text, reply))
+    names = {_key(field.label): field.label for field in reply.fields}
+    # Objects are tried before labels. A label within a string of JSON is no field, and plain text
+    # is what is left when objects are written out as lines.
+    objects: list[Found] = []
+    for said in objects_in(text):
+        keyed = ((names.get(_key(key)), item) for key, item in said.items())
+        found = {
+            name: [Exact(item) if isinstance(item, str) else item] for name, item in keyed if name
+        }
+        if found:
+            objects.append(found)
     plain = told(text) if objects else text
-    for found in objects:
-        values = _read(found, reply, plain)
+    for each in objects:
+        values = _read(each, reply, plain)
         if not isinstance(values, Unreadable):
             return values
     values = _read(_labelled(text, reply), reply, plain)
@@ -119,17 +131,24 @@ def preamble(text: str, reply: Reply) -> str:
 
 def render_reply(reply: Reply, values: Values) -> str:
     """The canonical text of these values: what ``parse`` reads back as the same values."""
-    return "\n".join(
-        _line(field, values[field.label]) for field in reply.fields if field.label in values
-    )
-
-
-def _line(field: Field, value: Value) -> str:
-    if isinstance(value, tuple):
-        return "\n".join((f"{field.label}:", *(f"- {item}" for item in value or (NONE,))))
-    if field.kind == "answer":
-        return f"{field.label}: \\boxed{{{value}}}"
-    return f"{field.label}: {value!r}" if isinstance(value, float) else f"{field.label}: {value}"
+    lines: list[str] = []
+    for field in reply.fields:
+        if field.label not in values:
+            continue
+        value = values[field.label]
+        if isinstance(value, tuple):
+            lines += (f"{field.label}:", *(f"- {item}" for item in value or (NONE,)))
+        # A box keeps an answer whole, whatever signs stand in it; ``repr`` keeps a float's last
+        # bit.
+        elif field.kind == "answer":
+            lines.append(f"{field.label}: \\boxed{{{value}}}")
+        else:
+            lines.append(
+                f"{field.label}: {value!r}"
+                if isinstance(value, float)
+                else f"{field.label}: {value}"
+            )
+    return "\n".join(lines)
 
 
 # ── Reading what was found ───────────────────────────────────────────────────────────────────
@@ -138,6 +157,7 @@ def _line(field: Field, value: Value) -> str:
 def _read(found: Found, reply: Reply, text: str) -> Values | Unreadable:
     values: dict[str, Value] = {}
     for field in reply.fields:
+        # A field that hangs on a choice is not read under another one, even if it stands there.
         if field.when is not None and values.get(field.when[0]) not in field.when[1]:
             continue
         value = _value(field, found.get(field.label, ()), text)
@@ -145,6 +165,7 @@ def _read(found: Found, reply: Reply, text: str) -> Values | Unreadable:
             value = _meant(field, found, reply, text) or value
         if not isinstance(value, Unreadable):
             values[field.label] = value
+        # A field that is not required is left out, and its fault with it.
         elif field.required:
             return value
     return values
@@ -156,6 +177,7 @@ def _meant(field: Field, found: Found, reply: Reply, text: str) -> str | None:
     It copied all choices above the answer, or left them out and boxed the answer or gave it as a number.
     """
     raws = found.get(field.label, ())
+    # Another word than the copied list of choices is a choice, though none of ours.
     if raws and str(raws[-1]).strip(" *_`\n") != " | ".join(field.choices):
         return None
     for other in reply.fields:
@@ -185,6 +207,8 @@ def _value(field: Field, raws: Sequence[object], text: str) -> Value | Unreadabl
     if form.type == "code" and raws and isinstance(raws[-1], str):
         return _canonical(field, form, raws[-1])
     value = _said(field, raws, text)
+    # A reply that is nothing but the answer has the form or has not; a long text is never taken
+    # for one, since something in it would fit.
     if isinstance(value, Unreadable):
         alone = _canonical(field, form, text) if len(text) < LINE_CHARS and not raws else value
         return value if isinstance(alone, Unreadable) else alone
@@ -202,6 +226,7 @@ def _json_said(raws: Sequence[object], text: str) -> Sequence[object] | None:
     if not isinstance(said, str):
         return [said]
     found: list[object] = [] if raws else list(objects_in(text)[:1])
+    # JSON is read as it stands first: mending would change what is valid already.
     for way in (said, mended(said)):
         with suppress(WrongForm):
             return [loaded(way)]
@@ -226,6 +251,8 @@ def _canonical(field: Field, form: AnswerType, *ways: object) -> Value | Unreada
 def _said(field: Field, raws: Sequence[object], text: str) -> Value | Unreadable:
     """The last readable occurrence; an answer without its label may stand anywhere as an answer."""
     problem = "missing"
+    # The last readable one counts, for models draft before they settle. The first fault found is
+    # the last occurrence's, and it is named when the reply is asked for again.
     for raw in raws[::-1][:TRIES]:
         try:
             return READERS[field.kind](field, raw)
@@ -235,10 +262,10 @@ def _said(field: Field, raws: Sequence[object], text: str) -> Value | Unreadable
         anywhere = _answered(field, text) or extract(text)
         if anywhere is not None:
             return NONE if field.none and absent(plain_text(anywhere)) else anywhere
-    if field.kind == "number" and not raws:
-        alone = _alone(field, text)
-        if alone is not None:
-            return alone
+    # A number that is all that a reply says needs no label.
+    if field.kind == "number" and not raws and _FIGURES.fullmatch(text):
+        with suppress(ValueError):
+            return READERS["number"](field, text)
     return Unreadable(field.label, problem)
 
 
@@ -254,21 +281,12 @@ def _answered(field: Field, text: str) -> str | None:
     return None
 
 
-def _alone(field: Field, text: str) -> Value | None:
-    """A number that is all that a reply says needs no label."""
-    if not re.fullmatch(r"[\s*_`$+\-\d.,/%]{1,40}", text):
-        return None
-    try:
-        return READERS["number"](field, text)
-    except ValueError:
-        return None
-
-
 def _verdict(text: str, reply: Reply) -> Found | None:
     """A reply of a choice and a text without labels, such as ``**PASS** – the parts agree``."""
     kinds = {field.kind: field.label for field in reply.fields}
     choice = next((field for field in reply.fields if field.kind == "choice"), None)
     if choice is None or kinds.keys() != {"choice", "text"} or len(reply.fields) != len(kinds):
+        # With two texts nobody could tell to which of them the words belong.
         return None
     named = "|".join(re.escape(name) for name in choice.choices)
     found = re.match(
@@ -286,13 +304,19 @@ def _labelled(text: str, reply: Reply) -> Found:
     text = "\n".join(_without_tables(text.split("\n"), reply)) if "|" in text else text
     names = {_key(field.label): field.label for field in reply.fields}
     marks = _marks(text, reply)
+    # Fences are taken off only where labels stand in them, which can be told once labels are
+    # found; their places change with it, so that labels are looked for again.
     if "```" in text:
         text = _without_envelopes(text, [mark.start() for mark in marks])
         marks = _marks(text, reply)
     ends = [*(mark.start() for mark in marks), len(text)][1:]
     found: dict[str, list[object]] = {}
     for mark, end in zip(marks, ends, strict=True):
-        raw = _closed(mark, text[mark.end() : end])
+        raw, bold = text[mark.end() : end], mark["bold"]
+        # ``**Error_step: NONE**`` opens before the label and closes behind the value.
+        if bold is not None and mark[0].count(bold) == 1:
+            head, newline, rest = raw.partition("\n")
+            raw = head.rstrip().removesuffix(bold) + newline + rest
         found.setdefault(names[_key(mark["label"])], []).append(_without_farewell(raw))
     return found
 
@@ -302,8 +326,12 @@ def _marks(text: str, reply: Reply) -> list[re.Match[str]]:
     marks = list(_labels(reply).finditer(text))
     missing = {_key(field.label) for field in reply.fields} - {_key(m["label"]) for m in marks}
     if missing:
-        bare = _bare_labels(reply).finditer(text)
-        marks += [m for m in bare if _key(m["label"]) in missing and _stands_alone(m)]
+        # Without a colon a label may be the word that a sentence begins with, unless a sign marks
+        # it.
+        for mark in _bare_labels(reply).finditer(text):
+            marked = bool(mark["bold"] or mark["dash"]) or "_" in mark["label"]
+            if marked and _key(mark["label"]) in missing:
+                marks.append(mark)
         marks.sort(key=re.Match[str].start)
     return marks
 
@@ -323,15 +351,6 @@ def _without_envelopes(text: str, labels: Sequence[int]) -> str:
     return "".join((*kept, text[at:]))
 
 
-def _closed(mark: re.Match[str], raw: str) -> str:
-    """Without the sign that closes what was opened before the label: ``**Error_step: NONE**``."""
-    bold = mark["bold"]
-    if bold is None or mark[0].count(bold) > 1:
-        return raw
-    head, newline, rest = raw.partition("\n")
-    return head.rstrip().removesuffix(bold) + newline + rest
-
-
 def _without_farewell(raw: str) -> str:
     """Without the polite paragraph, or the rule, that ends a reply."""
     body, gap, last = raw.rstrip().rpartition("\n\n")
@@ -348,6 +367,8 @@ def _is_rule(line: str) -> bool:
 def _without_tables(lines: Sequence[str], reply: Reply) -> Iterator[str]:
     """Lines, with each row of a table that speaks of a field as a labelled line."""
     names = {_key(field.label): field.label for field in reply.fields}
+    # A head names the columns; a first cell that is a label names its row. Rows are read both
+    # ways.
     heads: list[str | None] = []
     for line in lines:
         row = cells(line)
@@ -375,6 +396,7 @@ def _is_ruled(line: str) -> bool:
 def cells(line: str) -> list[str]:
     """The cells of a table's row; none for any other line."""
     bare = line.strip()
+    # A longer line is no table that anybody drew, and its cells would be looked at one by one.
     if len(bare) < 3 or bare[0] != "|" or bare[-1] != "|" or len(bare) > 20_000:
         return []
     return [cell.strip() for cell in bare[1:-1].split("|")]
@@ -417,24 +439,5 @@ def _bare_labels(reply: Reply) -> re.Pattern[str]:
     )
 
 
-def _stands_alone(mark: re.Match[str]) -> bool:
-    """Whether this is a label, not the word that a sentence begins with."""
-    return bool(mark["bold"] or mark["dash"]) or "_" in mark["label"]
-
-
 def _spelling(label: str) -> str:
     return r"[ _\\\-]{0,3}".join(re.escape(word) for word in _GAP.split(label) if word)
-
-
-def _in_json(text: str, reply: Reply) -> Iterator[Found]:
-    """The fields of the JSON objects that stand in a reply, the last object first."""
-    names = {_key(field.label): field.label for field in reply.fields}
-    for value in objects_in(text):
-        keyed = ((names.get(_key(key)), item) for key, item in value.items())
-        found = {name: [_exact(item)] for name, item in keyed if name is not None}
-        if found:
-            yield found
-
-
-def _exact(item: object) -> object:
-    return Exact(item) if isinstance(item, str) else item

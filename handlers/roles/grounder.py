@@ -20,10 +20,10 @@ does. Begin with GS, take only listed transitions, and end with AN where the age
 with NA where it gives none, or with ED. Do not judge whether the answer is right. Leave out what only \
 repeats the state before it."""
 
+# A small model that read a solution last wrote one, at 8 of 14 first askings.
 CLOSING = """\
 Name the states of this transcript now, from GS on, in a single line that begins with Path. Do not solve the \
 problem, and do not go on with the transcript."""
-"""A small model that read a solution last wrote one, at 8 of 14 first askings."""
 
 _BARE = re.compile(r"(?:[A-Z]{2}(?:[\s,;>→\-]{1,6}|$)){1,200}", re.ASCII)
 
@@ -35,6 +35,8 @@ class Labelless(Role):
 
     def read(self, text: str, check: Check | None = None) -> Values | Unreadable:
         """The values of a reply, or what is wrong with it."""
+        # A lone line of states is taken for the field. Among other words two capital letters may
+        # be anything.
         bare = text.strip(" \t\r\n`*.")
         return Role.read(
             self, f"Path: {' '.join(bare.split())}" if _BARE.fullmatch(bare) else text, check

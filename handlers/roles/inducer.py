@@ -52,10 +52,10 @@ Confidence is high, medium or low, with a number from 30 to 85."""
 WORK = """\
 This is an excerpt of what was said and done on that path: use it to see what the path means, and name \
 no detail of it."""
+# A small model put a solution of the problem behind Reasoning, until it was cut.
 CLOSING = """\
 Decide now. Speak of the paths, and do not solve the problem. Fill in each line of the form in a sentence or two, from \
 Decision and Reasoning to Uncertainty_note."""
-"""A small model put a solution of the problem behind Reasoning, until it was cut."""
 ANALYSES: Mapping[Analysis, tuple[str, tuple[str, ...]]] = {
     "contrast": (
         "Two runs of one problem are shown: the path of the one that was right and the path of the one \
@@ -81,8 +81,8 @@ merely easy, and skip if you cannot tell.",
 _WHEN = ("Decision", ("create", "update"))
 _RATING = re.compile(r"\(\s*+(\w*+)\s*+,?+\s*+([-+\w.]*+)\s*+\)")
 _WORD = re.compile(r"\w")
+# Emphasis around a bracket, which would stay behind without it.
 _MARKED = re.compile(r"[*_]{1,3}(?=\()|(?<=\))[*_]{1,3}")
-"""Emphasis around a bracket, which would stay behind without it."""
 _NAMED = re.compile(
     r"\(\s{0,5}(?:overall )?(?:confidence|strength)\s{0,5}[:=]?\s{0,5}", re.IGNORECASE
 )
@@ -96,6 +96,8 @@ class Inducing(Role):
 
     def read(self, text: str, check: Check | None = None) -> Values | Unreadable:
         """The values of a reply, or what is wrong with it."""
+        # The check is not handed on to ``Role.read``, because it must see the id as it was cleaned
+        # below.
         values = Role.read(self, as_fields(text))
         if isinstance(values, Unreadable):
             return values
@@ -161,6 +163,8 @@ def strength(score: float) -> str:
     return "high" if score >= HIGH_FROM else "low" if score < LOW_UNDER else "medium"
 
 
+# Bounds are checked here and not clipped later: a strength that was cut to its bound would be
+# recorded as the model's own.
 def checked(present: frozenset[str]) -> Check:
     """What fields alone cannot say: an update names a principle that is there, ratings keep bounds."""
 
@@ -186,9 +190,16 @@ def rated(item: str, overall: str) -> tuple[str, str, float]:
     """
     tidy = _NAMED.sub("(", _MARKED.sub("", item))
     found = rating(tidy)
-    if found is None or not _rates(found):
+    if found is None:
+        return item, overall, USUAL[overall]
+    # A bracket holds a confidence if it has one of the words, a number, or a word and a number
+    # with a comma. Any other is the principle's own.
+    is_number = found[2][:1].isdecimal() or found[2][:1] in ("-", "+", ".")
+    has_score = bool(found[2]) and is_number and (not found[1] or "," in found[0])
+    if found[1].lower() not in WORDS and not has_score:
         return item, overall, USUAL[overall]
     word, said = found[1].lower() or overall, found[2]
+
     if word not in WORDS:
         raise ValueError(f"confidence must be one of {', '.join(WORDS)}")
     try:
@@ -198,18 +209,15 @@ def rated(item: str, overall: str) -> tuple[str, str, float]:
     score = score * 100 if 0 < score <= 1 else score
     if not LEAST <= score <= HUNDRED:
         raise ValueError(f"a confidence score must lie from {LEAST:g} to {MOST:g}")
+    # No principle is held to be surer than the most, however many runs it was drawn from: beliefs
+    # are for the weights to learn.
     return tidy[: found.start()].rstrip(), word, min(round(score, 6), MOST)
-
-
-def _rates(found: re.Match[str]) -> bool:
-    """Whether a bracket holds a confidence: one of the words, a number, or a word and a number with a comma."""
-    number = found[2][:1].isdecimal() or found[2][:1] in ("-", "+", ".")
-    known = found[1].lower() in WORDS
-    return known or (bool(found[2]) and number and (not found[1] or "," in found[0]))
 
 
 def rating(item: str) -> re.Match[str] | None:
     """The bracket behind which no word follows, the first there is: it holds the last word, or follows it."""
+    # The end of the last word is looked for by hand. A pattern for "a bracket and nothing behind
+    # it" would try each bracket of an item up to its end.
     end = len(item)
     while end and not _WORD.match(item, end - 1):
         end -= 1
@@ -222,6 +230,8 @@ def made_of(said: RoleReply) -> Made:
     """The principle of a readable reply that creates or updates."""
     overall = said.get("Overall_confidence") or "medium"
     strategies = tuple(rated(item, overall) for item in said.items("Strategy_principles"))
+    # The score of the whole is reckoned here from its parts, since a model's own mean need not
+    # agree with them.
     score = sum(each[2] for each in strategies) / len(strategies)
     return Made(
         said.get("Summary") or "",
@@ -243,6 +253,7 @@ def as_fields(reply: str) -> str:
     note = meta.pop("uncertainty-note", None)
     meta.setdefault("uncertainty_note", note)
     paths = meta.get("evidence_paths")
+    # Some models list the paths where their number is asked for.
     if isinstance(paths, list):
         meta["evidence_paths"] = len(cast("list[object]", paths))
     listed = meta.get("strategy_principles")

@@ -79,10 +79,12 @@ def votes_of(items: tuple[str, ...]) -> list[Vote]:
     for item in items:
         match = _OPERATION.match(item)
         if match is None:
+            # A line without an operation is most likely an insight that was written down at once.
             found.append(Vote("ADD", None, item.strip()))
             continue
         operation = cast("Operation", match[1].upper())
         number = int(match[2]) if match[2] else None
         if operation == "ADD" or number is not None:
             found.append(Vote(operation, number, match[3].strip()))
+    # Votes need no words; an insight without a text would be an empty line in every later prompt.
     return [vote for vote in found if vote.text or vote.operation in ("UPVOTE", "DOWNVOTE")]

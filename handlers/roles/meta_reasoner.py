@@ -12,8 +12,9 @@ from handlers.roles.role import Role, choice, text
 from schemas.reply import Field
 
 TOKENS = 256
+# What a note says for every problem. "Strategy" alone is what models call the first line of a
+# reflection.
 GENERAL = "General_strategy"
-"""What a note says for every problem. "Strategy" alone is what models call the first line of a reflection."""
 
 _TASK = """\
 You guide another agent that solves a problem step by step. You know the problem and a report on \
@@ -66,6 +67,7 @@ A list of strategies is given, each with the diagnosis that it is meant for. Cho
 fits the report best."""
 
 
+# Arms are found while learning, so these roles are made at run time, and once for each set of arms.
 @lru_cache(maxsize=64)
 def picker(arms: tuple[str, ...]) -> Role:
     """The meta-reasoner that chooses one of these strategies by its id."""

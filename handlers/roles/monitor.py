@@ -61,23 +61,22 @@ class Report:
 
 def report_of(text: str, *, readable: bool = True) -> Report:
     """The report that a reply holds; with an unknown flag if it cannot be read, or is known to be unreadable."""
+    # An unreadable report still has its words: the Controller may see in them what the flag would
+    # have said.
     values = MONITOR.read(text)
     if isinstance(values, Unreadable) or not readable:
         return Report(None, None, None, text.strip())
     flag = cast("Flag", values["Error_found"])
+    # What was said in words: before the form, and in its first field. Others see it as the
+    # reasons.
+    analysis = values.get("Analysis")
+    said = (preamble(text, MONITOR.reply), analysis if isinstance(analysis, str) else "")
     return Report(
         flag,
         _line(values, "Error_step"),
         _line(values, "Error_description"),
-        _explained(text, values),
+        "\n".join(filter(None, said)),
     )
-
-
-def _explained(text: str, values: Values) -> str:
-    """What was said in words: before the form, and in its first field."""
-    analysis = values.get("Analysis")
-    said = (preamble(text, MONITOR.reply), analysis if isinstance(analysis, str) else "")
-    return "\n".join(filter(None, said))
 
 
 def _line(values: Values, label: str) -> str | None:

@@ -52,6 +52,8 @@ def _found(text: str) -> Iterator[tuple[tuple[int, int], dict[str, Any]]]:
         return
     # A stray quote before an object would turn its strings inside out, so the last one is also looked at alone.
     spans = list(dict.fromkeys((*_objects(text, found[0])[::-1], *_objects(text, found[-1]))))
+    # The last object counts in most replies, so it is tried first; few are tried, since each is
+    # mended and parsed.
     for start, end in spans[:TRIES]:
         value = loads(text[start:end])
         if value is not None:
@@ -62,6 +64,8 @@ def told(text: str) -> str:
     """A reply with the objects in it as people write them, so that nothing is read out of JSON's own signs."""
     parts: list[str] = []
     at = len(text)
+    # Objects are replaced from the end, so that those before them still stand where they were
+    # found.
     for (start, end), value in sorted(_found(text), key=lambda found: found[0], reverse=True):
         if end <= at:
             parts += [text[end:at], _as_lines(value)]
@@ -78,6 +82,8 @@ def _objects(text: str, start: int) -> list[tuple[int, int]]:
             opened.append(piece.start())
         elif piece[0] == "}" and opened:
             begins = opened.pop()
+            # An object that closes here holds those that opened after it: only the outer one is
+            # the reply's.
             while found and found[-1][0] > begins:
                 found.pop()
             if piece.end() - begins <= FAR:
@@ -121,6 +127,8 @@ def mended(text: str) -> str:
 
 def loads(text: str) -> dict[str, Any] | None:
     """An object, if this text is one, whatever a model added to it or forgot to escape."""
+    # Mending comes first. JSON would take ``\b`` of ``\boxed`` for a backspace without complaint,
+    # and the answer would be lost.
     for candidate in (mended(text), text):
         try:
             value: Any = orjson.loads(candidate)
@@ -144,6 +152,8 @@ def _escape(found: re.Match[str]) -> str:
         return found[0]
     if said in ('"', "\\", "/"):
         return found[0]
+    # JSON's own line break and tab are kept, unless a command of LaTeX begins with the same
+    # letter.
     if said[0] in "nrt" and said not in _LATEX:
         return found[0]
     return f"\\{found[0]}"

@@ -25,8 +25,9 @@ JUDGEMENT = Sampling(temperature=0.0, max_tokens=512)
 """How scores and confidence are drawn (§ B.5)."""
 
 NAMES = ("Semantic", "Logical", "Fix")
+# The line of a step, shown where scores could not be read. A ``0.xx`` in the place of a question
+# mark was copied.
 LINE = "Step {}: Semantic=?, Logical=?, Fix=?"
-"""The line of a step, shown where scores could not be read. A ``0.xx`` in the place of a question mark was copied."""
 PROMPT = f"""\
 You evaluate processes of reasoning. Given are a problem and a trajectory. Each of its steps begins \
 with a mark like [Step i], and whatever is numbered below a mark is part of that one step. Score \
@@ -36,10 +37,11 @@ Logical: how coherent and valid the step is in itself, and how well it supports 
 Fix: whether the step finds, revises, rejects or corrects a wrong claim made before it; 0 where \
 nothing was to be corrected.
 If the trajectory is not finished, judge what is there. {FAIR}"""
+# What a small model reads last it does: where lines to be filled in stood here, it gave each of
+# them one half.
 CLOSING = """\
 Say in a sentence or two what is right and what is wrong with each of these steps. Then write Scores, \
 and below it one line for each of them, once."""
-"""What a small model reads last it does: where lines to be filled in stood here, it gave each of them one half."""
 
 AGAIN = f"""\
 Give the scores again in exactly this format, one line for each step and a number for each question mark:
@@ -121,6 +123,8 @@ def read_scores(text: str, first: int, last: int) -> Reading:
     listed = "\n".join(cast("tuple[str, ...]", values["Scores"]))
     steps, whole = _read(listed, first, last)
     if not whole:
+        # A second reading counts only where it is whole; else a reason that mentions a step could
+        # displace its score.
         # Below the list its lines may stand once more, where nobody can tell where the list ends.
         anywhere = _read(text, first, last)
         steps, whole = anywhere if anywhere[1] else (steps, whole)
@@ -129,6 +133,8 @@ def read_scores(text: str, first: int, last: int) -> Reading:
 
 def _spelled_out(text: str, first: int) -> str:
     """A reply whose scores are an object of steps, or a list of three numbers for each, as lines; else as it is."""
+    # Endpoints that enforce JSON make models key their scores by step, or list bare figures in
+    # order. Both are put into lines, so that one reader holds all of them to the same bounds.
     for found in objects_in(text):
         scores = found.get("Scores", found)
         if isinstance(scores, list) and not any(map(_names_a_step, cast("list[object]", scores))):
@@ -167,8 +173,19 @@ def _read(lines: str, first: int, last: int) -> tuple[tuple[Scores, ...], bool]:
     alone = found.pop(UNNAMED, [])
     if first == last and not found:  # of a single step the scores need not say of which
         found[first] = alone
-    steps = tuple(_scores(found.get(number, [])) for number in range(first, last + 1))
-    return steps, max(found, default=0) <= last and all(None not in each for each in steps)
+    steps: list[Scores] = []
+    for number in range(first, last + 1):
+        # Words beside the names say what was thought of a step, and a line that is given back as
+        # it was shown says nothing.
+        said = {
+            tuple(_field(pattern, line) for pattern in _FIELDS)
+            for line in found.get(number, [])
+            if any(_FIGURE.match(value) for pattern in _FIELDS for value in pattern.findall(line))
+        }
+        # Two different scores of one step are none: nobody knows which was the last word.
+        steps.append(cast("Scores", said.pop()) if len(said) == 1 else NOTHING)
+    is_whole = max(found, default=0) <= last and all(None not in each for each in steps)
+    return tuple(steps), is_whole
 
 
 def _rows(text: str) -> Iterator[tuple[int, str]]:
@@ -178,43 +195,26 @@ def _rows(text: str) -> Iterator[tuple[int, str]]:
     that is named.
     """
     number, said = UNNAMED, ""
-    for line in _without_tables(text.split("\n")):
+    names: list[str] = []
+    for line in text.split("\n"):
+        # A row of a table of scores is a step's line: ``| 1 | 0.9 | 0.8 | 0 |`` below their names.
+        row = [cell.strip("*_`[] ") for cell in cells(line)]
+        if {name.casefold() for name in NAMES} <= {cell.casefold() for cell in row}:
+            names = row
+            continue
+        if names and len(row) == len(names) and (counted := _COUNTED.fullmatch(row[0])):
+            scores = (f"{name}={score}" for name, score in zip(names[1:], row[1:], strict=True))
+            line = f"Step {counted[1]}: {', '.join(scores)}"
         step = _STEP.match(line)
         if step is not None:
             if said:
                 yield number, said
             number, said = int(step[1]), step[2] if any(f.search(step[2]) for f in _FIELDS) else ""
+        # The bound keeps what is said of one step short, however many lines follow it.
         elif _BELOW.match(line) and len(said) < LINE_CHARS:
             said = f"{said}, {line[:LINE_CHARS]}"
     if said:
         yield number, said
-
-
-def _without_tables(lines: Sequence[str]) -> Iterator[str]:
-    """Lines, with each row of a table of scores as a step's line: ``| 1 | 0.9 | 0.8 | 0 |`` below their names."""
-    names: list[str] = []
-    for line in lines:
-        row = [cell.strip("*_`[] ") for cell in cells(line)]
-        if {name.casefold() for name in NAMES} <= {cell.casefold() for cell in row}:
-            names = row
-        elif names and len(row) == len(names) and (step := _COUNTED.fullmatch(row[0])):
-            scores = (f"{name}={said}" for name, said in zip(names[1:], row[1:], strict=True))
-            yield f"Step {step[1]}: {', '.join(scores)}"
-        else:
-            yield line
-
-
-def _scores(lines: Sequence[str]) -> Scores:
-    # Words beside the names say what was thought of a step, and a line given back as it was shown says nothing.
-    said = {
-        tuple(_field(pattern, line) for pattern in _FIELDS)
-        for line in lines
-        if any(_FIGURE.match(value) for pattern in _FIELDS for value in pattern.findall(line))
-    }
-    if len(said) != 1:
-        return NOTHING
-    semantic, logical, fix = said.pop()
-    return semantic, logical, fix
 
 
 def _field(pattern: re.Pattern[str], line: str) -> Score:
@@ -222,6 +222,7 @@ def _field(pattern: re.Pattern[str], line: str) -> Score:
     if len(found) != 1:
         return None
     said = found[0].strip("*_`\"'()[]{}").removesuffix(".")
+    # Nothing to correct is scored 0 by definition, and some models write that in words.
     if said.casefold() in ("n/a", "na", "none", "-", "–"):
         return Fraction(0)
     return bounded(said)

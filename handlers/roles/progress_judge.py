@@ -68,6 +68,8 @@ SHARES: Mapping[str, float] = {
 """Form B. Source: App. B."""
 
 
+# They are read so that a difference can be recorded, and never used: the reward must follow from
+# the ratings by the same sum on every replay.
 DERIVED = tuple(Field(label, "number", "", required=False) for label in ("S_p", "R_u", "R"))
 """What follows from the ratings: the paper's judge states it too, and nobody asks for it here."""
 
@@ -80,22 +82,21 @@ class Judging(Role):
     def read(self, text: str, check: Check | None = None) -> Values | Unreadable:
         """Its ratings, or which of them is missing or out of range."""
         values = parse(text, Reply((*self.reply.fields, *DERIVED)))
-        return self._scattered(text) or values if isinstance(values, Unreadable) else values
-
-    def _scattered(self, text: str) -> Values | None:
-        """All ratings, wherever their names stand with a number: in an object that was broken off, say."""
+        if not isinstance(values, Unreadable):
+            return values
+        # An object that was broken off has its ratings still, wherever their names stand with a
+        # number. All of them or none: a rating that is made up would become a reward.
         found: dict[str, Value] = {}
         for field in self.reply.fields:
-            if field.kind == "number":
-                places = re.finditer(
-                    rf"\b{field.label}\b[\"'*_` ]{{0,6}}[:=]([^,;|\n]{{1,40}})", text
-                )
-                said = next(iter([place[1] for place in places][::-1]), "")
-                try:
-                    found[field.label] = read_number(field, said)
-                except ValueError:
-                    return None
-        return found
+            if field.kind != "number":
+                continue
+            places = re.finditer(rf"\b{field.label}\b[\"'*_` ]{{0,6}}[:=]([^,;|\n]{{1,40}})", text)
+            said = next(iter([place[1] for place in places][::-1]), "")
+            try:
+                found[field.label] = read_number(field, said)
+            except ValueError:
+                return values
+        return found or values
 
 
 JUDGES: Mapping[Form, Judging] = {
@@ -149,6 +150,8 @@ def reward_of(form: Form, ratings: Mapping[str, float], steps: int, weights: Wei
         progress = reward = sum(share * ratings[name] for name, share in shares.items())
         resources = 0.0
     reward = min(1.0, max(0.0, reward)) if weights.clip else reward
+    # Rewards are rounded before they are recorded: bandits add them up, and a last bit must not
+    # decide between arms.
     return Reward(round(progress, 12), round(resources, 12), round(reward, 12))
 
 

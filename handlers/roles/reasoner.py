@@ -26,5 +26,5 @@ An earlier attempt at this problem was rejected. Section "Advice" says what to d
 and start afresh.""",
     },
 )
+# The paper's: whatever has no answer goes on to the Monitor.
 ONCE = replace(REASONER, mends=False)
-"""The paper's: whatever has no answer goes on to the Monitor."""

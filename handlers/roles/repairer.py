@@ -30,8 +30,9 @@ Section "Assessment" is what was thought when the steps were scored; it need not
     },
     sampling=GENERATION,
     mends=False,
+    # What a closing says of a label is never put behind it: a small model wrote that down for the
+    # thought, at 4 of 9.
     closing="""\
 Work it out anew now, step by step and with its numbers, beginning with Thought. Then State, once, and Final_answer \
 if the problem is settled.""",
 )
-"""What a closing says of a label is never put behind it: a small model wrote that down for the thought, at 4 of 9."""

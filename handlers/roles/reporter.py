@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from handlers.roles.role import Role, listed
 
+# A report is read by the meta-reasoner at every round, so that its length is paid for again and
+# again.
 TOKENS = 512
 
 PROMPT = """\

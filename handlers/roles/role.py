@@ -20,8 +20,9 @@ from schemas.prompt import Message, Section, Template, Tool
 from schemas.questions import DEFAULT_SAMPLING, Complete, Completion, Sampling
 from schemas.reply import Field, Reply
 
+# What every judge is told: how an answer is to be written is between the problem and who answers
+# it.
 FAIR = "Judge what an answer says, not how it is written down."
-"""What every judge is told: how an answer is to be written is between the problem and who answers it."""
 CUT = Unreadable("reply", "it was cut off before its end; be brief")
 Check: TypeAlias = Callable[[Values, str], Unreadable | None]
 """A rule over a reply's values and its text that the fields alone cannot say."""
@@ -112,7 +113,15 @@ class Role:
         ``notes`` say what a section is for, by its heading, and are shown only with it: a prompt speaks of
         nothing that it does not show. ``closing`` is said last, behind the sections.
         """
-        marked = tuple(_section(heading, notes) for heading in sections)
+        marked = tuple(
+            Section(
+                title := heading.removesuffix("?"),
+                title.lower().replace(" ", "_"),
+                title != heading,
+                notes.get(title, ""),
+            )
+            for heading in sections
+        )
         fields = tuple(reply)
         thinks = bool(fields) and fields[0].kind == "answer" if reasons is None else reasons
         return cls(
@@ -136,17 +145,15 @@ class Role:
 
     def read(self, text: str, check: Check | None = None) -> Values | Unreadable:
         """The values of a reply, or what is wrong with it."""
-        values = parse(text, self.least or self.reply)
-        if not isinstance(values, Unreadable):
-            values = self._own(values)
-        if isinstance(values, Unreadable) or check is None:
+        form = self.least or self.reply
+        values = parse(text, form)
+        if isinstance(values, Unreadable):
             return values
-        return check(values, text) or values
-
-    def _own(self, values: Values) -> Values | Unreadable:
-        """Without texts and items that were copied from the prompt's own instructions: they say nothing."""
+        # Texts and items that were copied from the prompt's own instructions say nothing. They are
+        # taken out before a check sees them: a lesson of copied lines would pass every rule of
+        # form.
         own = dict(values)
-        for field in (self.least or self.reply).fields:
+        for field in form.fields:
             said = values.get(field.label)
             if isinstance(said, tuple):
                 own[field.label] = tuple(item for item in said if not self.template.says(item))
@@ -157,7 +164,7 @@ class Role:
                 return Unreadable(field.label, ECHO)
             if copied:
                 del own[field.label]
-        return own
+        return own if check is None else check(own, text) or own
 
     def hear(self, reply: Completion, check: Check | None = None) -> Values | Unreadable:
         """The values of a whole reply. One that was cut off has none: what it says last was not its last word."""
@@ -171,12 +178,16 @@ class Role:
         form = next((each.form for each in asked.reply.fields if each.form is not None), None)
         if form is None and asked.words == self.template.words:
             return self
+        # An answer's type was put into the template that was asked with; the lenient form of the
+        # role has to hold answers to the same type.
         least = self.least if self.least is None or form is None else self.least.typed(form)
         return replace(self, template=asked, least=least)
 
     def question(
         self, variables: Mapping[str, str], *, draw: int = 0, sampling: Sampling | None = None
     ) -> Complete:
+        # A missing section is a defect of the policy, found on its first run and not in a model's
+        # odd reply.
         """One model call. Raises ``TypeError`` naming a section that is missing or unknown."""
         sections = self.template.sections
         missing = {s.variable for s in sections if not s.optional} - variables.keys()
@@ -207,8 +218,12 @@ class Role:
         values = self.hear(first, check)
         if not isinstance(values, Unreadable):
             return self._said(values, (first,), "ok")
+        # A wrong form of a typed answer is asked for again even by roles that mend nothing else:
+        # it is the one mistake that whoever put the problem would see.
         if not self.mends and not values.form:
             return RoleReply({}, (first,), "unreadable", values)
+        # The fact is stated before the second call: after a crash in between, the log already says
+        # why it was made.
         yield ReplyReparsed(role=self.name, source=first.address, reason=str(values))
         try:
             second = yield from replace(question, history=mending(first.text, values))
@@ -224,6 +239,8 @@ class Role:
         return self._said(values, (first, second), "reparsed")
 
     def _said(self, values: Values, completions: tuple[Completion, ...], parse: Parse) -> RoleReply:
+        # The first field of that kind is the answer, for all roles, so that policies need not know
+        # the label.
         labels = (field.label for field in self.reply.fields if field.kind == "answer")
         found = next((values[label] for label in labels if label in values), None)
         return RoleReply(
@@ -268,8 +285,3 @@ def listed(label: str, about: str, *, least: int = 1, most: int | None = None) -
 def number(label: str, about: str, *, unit: bool = False) -> Field:
     """A field that holds a decimal number; of a unit one in [0, 1]."""
     return Field(label, "number", about, unit=unit)
-
-
-def _section(heading: str, notes: Mapping[str, str]) -> Section:
-    name = heading.removesuffix("?")
-    return Section(name, name.lower().replace(" ", "_"), name != heading, notes.get(name, ""))

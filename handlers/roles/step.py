@@ -85,11 +85,13 @@ class Made:
 
 def as_fields(reply: str) -> str:
     """A tagged reply with its parts under labels; any other as it is."""
+    # Tags and labels become one form first, so that both are held to the same rules.
     tagged = [inner for _, inner in TAGGED.each(reply)]
     if not tagged:
         return reply
     reasons = _REASONS.first(reply)
     rest = reply[reply.lower().rfind("</next_step>") + len("</next_step>") :]
+    # "Not solved yet" has the word in it as well, so that a denial comes before it.
     solved = bool(_SOLVED.search(rest)) and not _UNSOLVED.search(rest)
     steps = [f"Next_step: {step.strip()}" for step in tagged]
     head = f"Reasoning: {reasons[1].strip() if reasons else '-'}"
@@ -101,6 +103,8 @@ def made_of(said: RoleReply) -> Made:
     model = said.completion.model
     if said.readable:
         answer = said.answer if said.get(STATE) == "SOLVED" else None
+        # What has no form is still a step. Its label may stand in it once, and then only what it
+        # labels is the step.
         return Made(said.get("Next_step") or "", answer, said.source, said.parse, model)
     parts = _LABEL.split(as_fields(said.text))
     if len(parts) == 2 and (only := _STATE.split(parts[1])[0].strip()):

@@ -14,6 +14,8 @@ def shown(steps: Sequence[str], first: int = 1) -> str:
 
 def with_answer(thought: str, answer: str | None) -> str:
     """A thought with the answer that it comes to, where it does not say so itself."""
+    # A thought that ends with its answer is not given it again: roles that count steps would see
+    # two.
     if answer is None or f"{FINAL} {answer}" in thought:
         return thought
     return f"{thought}\n{FINAL} {answer}".strip()

@@ -39,10 +39,11 @@ Section "Trajectory" holds the thoughts so far: carry them on, and do not repeat
 }
 """What is said of the trajectory where there is one already."""
 
+# A small model made a thought of each sentence of the problem, one after another, until it was
+# cut.
 CLOSING = """\
 Think on now, beginning with Thought: all that you work out goes into this one thought, step by step. Then State, \
 once, and Final_answer if the problem is settled."""
-"""A small model made a thought of each sentence of the problem, one after another, until it was cut."""
 
 TASKS: Mapping[Strategy, str] = {
     "direct": """\
@@ -109,14 +110,22 @@ def think(
 
     ``to_the_end``: it goes as far as it can, so that an answer below the word OPEN is no result on the way.
     """
+    # One call, and no second for the form: a tree has sixteen of them, and a thought without form
+    # is one all the same.
     completion = yield from question
     meter.calls += 1
     role = role.as_asked(completion)
-    values = replace(role, least=_thoughtless(role.reply)).hear(completion)
+    first, *others = role.reply.fields
+    # The thought may be left out, or copied from the prompt, where the answer is given.
+    lenient = Reply((replace(first, required=False), *others), role.reply.reasons)
+    values = replace(role, least=lenient).hear(completion)
     said = RoleReply({} if isinstance(values, Unreadable) else values, (completion,), "ok")
     answer = said.get("Final_answer")
     if answer is None and said.values and to_the_end:
-        answer = _below_open(role, said)
+        # A model of 1.5 billion parameters worked the problem out and called it OPEN, in 22 of 34
+        # replies. The last figure or formula that it gives as final is taken; "not yet" is none.
+        given = [str(one) for one in every(said.text, role.reply, "Final_answer")]
+        answer = given[-1] if given and is_figure(given[-1]) else None
     if answer is None and "Thought" not in said.values:
         answer = None if completion.cut else extract(completion.text)
         return Thought(completion.text.strip(), answer, completion.address, False)
@@ -124,23 +133,10 @@ def think(
     return Thought(thought, answer, completion.address, True, said.number("Confidence"))
 
 
-def _thoughtless(reply: Reply) -> Reply:
-    """The form of a thought that may be left out, or copied from the prompt, where the answer is given."""
-    first, *others = reply.fields
-    return Reply((replace(first, required=False), *others), reply.reasons)
-
-
-def _below_open(role: Role, said: RoleReply) -> str | None:
-    """The last figure or formula that is given as the final answer of a problem that is said to be open.
-
-    A model of 1.5 billion parameters worked the problem out and called it OPEN, in 22 of 34 replies; "not yet" is none.
-    """
-    given = [str(one) for one in every(said.text, role.reply, "Final_answer")]
-    return given[-1] if given and is_figure(given[-1]) else None
-
-
 def _together(question: Complete, role: Role, said: RoleReply) -> str:
     """The thought; of a reply that goes through its form several times, all that is new in its thoughts."""
+    # Some replies go through the form once for each step. What repeats the trajectory, or the prompt
+    # itself, carries nothing on.
     known = set(dict(question.variables).get("trajectory", "").split("\n"))
     thoughts = map(str, every(said.text, role.reply, "Thought"))
     new = dict.fromkeys(

@@ -18,16 +18,16 @@ from schemas.reply import Field, FieldKind
 
 Value: TypeAlias = str | float | tuple[str, ...]
 
+# How a field is filled that has nothing to say, however a model spells it.
 NONE = "NONE"
-"""How a field is filled that has nothing to say, however a model spells it."""
 NO_ANSWER = "holds no answer"
 ECHO = "repeats the form instead of filling it"
+# As much of a line as is searched for a choice or a number.
 LINE_CHARS = 1_000
-"""As much of a line as is searched for a choice or a number."""
+# A field that is kept whole is no longer; what is, is unreadable and never cut in silence.
 FIELD_CHARS = 65_536
-"""A field that is kept whole is no longer; what is, is unreadable and never cut in silence."""
+# Lists in lists that are read as lines; deeper ones are no value.
 NESTED = 4
-"""Lists in lists that are read as lines; deeper ones are no value."""
 
 _BULLET = re.compile(r"(?:[-*+–—]\s+|•\s*|\(?\d{1,2}[.)]\s+)")
 _NUMBERED = re.compile(r"\(?(\d{1,2})[.)]\s+")
@@ -39,8 +39,8 @@ _SHARE = re.compile(
 _ABSENT = re.compile(
     r"[\s*_`\"'(\[]*(?:none|n/?a|nil|not applicable|nothing|[-–—])[\s*_`\"')\].]*", re.IGNORECASE
 )
+# Lines of a reply that open or close something, and are no item of a list.
 _SIGNS = frozenset(("```", r"\[", r"\]", "$$", "---", "***", "{", "}", "[", "]"))
-"""Lines of a reply that open or close something, and are no item of a list."""
 
 
 class Exact(str):
@@ -52,6 +52,7 @@ class Exact(str):
 def read_text(field: Field, raw: object) -> str:
     """One or more lines, without the blanks around them; ``NONE`` where it says that there is nothing."""
     text = _bounded(_string(raw).strip())
+    # Bold signs go first, because an echo or a NONE may stand between them.
     text = _unmarked(text)
     if not text:
         raise ValueError("empty")
@@ -71,6 +72,7 @@ def _refuse_echo(field: Field, text: str) -> None:
 def _without_echo(field: Field, text: str) -> str:
     """Without the field's own description, which small models write down before they go on."""
     about = field.about.strip(".")
+    # Few words in common with the description may be the value; many are a copy of the form.
     if about.count(" ") < COPIED_WORDS - 1 or text[: len(about)].casefold() != about.casefold():
         return text
     rest = text[len(about) :]
@@ -85,32 +87,32 @@ def _without_echo(field: Field, text: str) -> str:
 def _unmarked(text: str) -> str:
     """Without the bold signs around all of a line."""
     inner = text[2:-2]
+    # "**a** and **b**" begins and ends with the signs and is not bold as a whole.
     bold = len(text) > 4 and text.startswith("**") and text.endswith("**")
     return inner.strip() if bold and "**" not in inner and "\n" not in inner else text
 
 
 def read_number(field: Field, raw: object) -> float:
     """The first decimal number; of a unit the first share, be it ``0.85``, ``85%`` or ``17/20``."""
+    # True and false are numbers to Python and none to a model.
     if isinstance(raw, int | float) and not isinstance(raw, bool):
         return _unit(raw) if field.unit else _finite(raw)
     line = _string(raw).strip()[:LINE_CHARS]
     line = _without_echo(field, line)
     if field.unit:
-        return _share(line)
+        share = _SHARE.search(line)
+        if share is None:
+            raise ValueError("holds no number")
+        part, of = float(share["part"].replace("−", "-")), share["of"]
+        # 8/10 and 80 % are shares; "8" alone is none, and is refused instead of being guessed to
+        # be out of ten.
+        if of is not None and float(of) > 0:
+            return _unit(part / float(of))
+        return _unit(part / 100 if share["percent"] else part)
     found = _NUMBER.search(line)
     if found is None:
         raise ValueError("holds no number")
     return _finite(found[0].replace("−", "-").replace(",", ""))
-
-
-def _share(line: str) -> float:
-    found = _SHARE.search(line)
-    if found is None:
-        raise ValueError("holds no number")
-    part, of = float(found["part"].replace("−", "-")), found["of"]
-    if of is not None and float(of) > 0:
-        return _unit(part / float(of))
-    return _unit(part / 100 if found["percent"] else part)
 
 
 def _unit(value: float) -> float:
@@ -122,11 +124,14 @@ def _unit(value: float) -> float:
 def read_choice(field: Field, raw: object) -> str:
     """One of the field's choices, also behind its own label or with a remark after it."""
     if isinstance(raw, bool):
+        # Endpoints that are asked for JSON may answer a choice of YES and NO by true or false.
         raw = "YES" if raw else "NO"
     line = _string(raw).strip().partition("\n")[0][:LINE_CHARS]
     first, listed, word = _choice_patterns(field)
     spelt = {choice.casefold(): choice for choice in field.choices}
     spelt |= {alias.casefold(): choice for alias, choice in field.aliases}
+    # A choice that opens the line counts, unless a second one is listed behind it: then the
+    # choices were copied, and none was made.
     if (found := first.match(line)) and not listed.match(line, found.end()):
         return spelt[found[1].casefold()]
     named = {spelt[said.casefold()] for said in word.findall(line) if said.isalpha()}
@@ -138,6 +143,7 @@ def read_choice(field: Field, raw: object) -> str:
 @lru_cache(maxsize=256)
 def _choice_patterns(field: Field) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     """A choice that opens a line, a further choice listed behind it, and a choice as a word."""
+    # Longer names come first, so that NOT_SURE is not read as NO.
     known = (*field.choices, *(alias for alias, _ in field.aliases))
     names = "|".join(re.escape(choice) for choice in sorted(known, key=len, reverse=True))
     label = re.escape(field.label)
@@ -150,6 +156,7 @@ def _choice_patterns(field: Field) -> tuple[re.Pattern[str], re.Pattern[str], re
 def read_answer(field: Field, raw: object) -> str:
     """The answer in a box, between ``###`` marks, in a fence or a formula, or on the line."""
     text = _string(raw)
+    # What JSON delimits is the whole answer; behind a label prose may stand around it.
     found = whole(text) if isinstance(raw, Exact) else labelled(text)
     if found is None and field.none and absent(text.strip()):
         return NONE
@@ -174,6 +181,7 @@ def read_list(field: Field, raw: object) -> tuple[str, ...]:
         text = read_text(field, raw)
         found = [] if text == NONE else items(text)
     found = [_unmarked(item) for item in found if item]
+    # An only item that says "none" is an empty list.
     if len(found) == 1 and _ABSENT.fullmatch(found[0][:LINE_CHARS]):
         found = []
     if not found and field.least:
@@ -192,6 +200,7 @@ def _item(item: object) -> str:
 def items(text: str) -> list[str]:
     """Items of a list. In a bulleted list a line without bullet goes on with the item before it."""
     lines = [line.strip() for line in text.split("\n")]
+    # Lines that merely open or close a fence or a formula are no items.
     lines = [line for line in lines if line not in _SIGNS]
     if not any(_BULLET.match(line) for line in lines):
         return [line for line in lines if line]
@@ -219,6 +228,7 @@ def _numbered(line: str) -> list[str]:
     found: list[str] = []
     mark = _NUMBERED.match(line)
     while mark is not None:
+        # The next number is looked for, and no other one: "in 3) of 1990" opens no item.
         following = re.compile(rf"\s\(?{int(mark[1]) + 1}[.)]\s+").search(line, mark.end())
         found.append(line[mark.end() : following.start() if following else len(line)].strip())
         mark = _NUMBERED.match(line, following.start() + 1) if following else None
@@ -243,6 +253,8 @@ def _finite(raw: str | float) -> float:
     try:
         number = float(raw)
     except OverflowError:
+        # A whole number of JSON may be too large for a float, and would raise instead of being
+        # refused.
         number = math.inf
     if not math.isfinite(number):
         raise ValueError("must be a finite number")

@@ -8,12 +8,11 @@ policy fills the ones and reads the others.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from schemas.fence import reads_like_a_heading
 from schemas.prompt import Template
-from schemas.reply import Field
 from schemas.settings import PromptWords, meant
 
 _NAMED = re.compile(r"(?<![\\\w^_{}])\{([a-z][a-z_]{2,40})\}(?!\})")
@@ -50,14 +49,13 @@ def words_of(template: Template) -> PromptWords:
 
 def changed(template: Template, words: PromptWords) -> PromptWords:
     """Those of the words that are not the template's own: nothing where all of them are."""
+    # Only what differs becomes part of a policy's settings and so of the episode's name: words
+    # that are spelled out as they are must not make another run.
     own = dict(texts_of(words_of(template)))
-    return _of((where, text) for where, text in texts_of(words) if own.get(where) != text)
-
-
-def _of(texts: Iterable[tuple[str, str]]) -> PromptWords:
-    """Texts by their places, as words."""
     found: PromptWords = {}
-    for where, text in texts:
+    for where, text in texts_of(words):
+        if own.get(where) == text:
+            continue
         part, _, name = where.partition(".")
         if part == "instructions":
             found["instructions"] = text
@@ -94,29 +92,32 @@ def faults(template: Template, words: PromptWords) -> Iterator[tuple[str, str]]:
             yield f"reply.{label}", "has several lines; a field is explained on one"
     known = frozenset(each.variable for each in template.sections)
     own = dict(texts_of(words_of(template)))
+    # A heading within a text would open a section that the policy did not fill, in which a reply's
+    # words could pose as the problem.
     for where, text in texts_of(words):
         if where != "instructions" and any(map(reads_like_a_heading, text.splitlines())):
             yield where, "has a line that reads like the heading of a section"
         allowed = {found[1] for found in _NAMED.finditer(own.get(where, ""))}
         for found in _NAMED.finditer(text):
-            if found[1] not in allowed:
-                yield where, _misplaced(found[1], known)
+            name = found[1]
+            if name in allowed:
+                continue
+            if name in known:
+                yield where, f"{{{name}}} is filled in its own section, and nowhere else"
+            else:
+                yield where, f"no such variable: {{{name}}}; {meant(name, known)}"
 
 
 def _names(template: Template, words: PromptWords) -> Iterator[tuple[str, str]]:
     """Variables and fields that the prompt does not have."""
     variables = tuple(each.variable for each in template.sections)
-    labels = _labels(template.reply.fields)
+    labels = tuple(each.label for each in template.reply.fields)
     for variable in words.get("sections", {}):
         if variable not in variables:
             yield f"sections.{variable}", f"no such variable; {meant(variable, variables)}"
     for label in words.get("reply", {}):
         if label not in labels:
             yield f"reply.{label}", f"no such field; {meant(label, labels)}"
-
-
-def _labels(fields: Iterable[Field]) -> tuple[str, ...]:
-    return tuple(each.label for each in fields)
 
 
 def texts_of(words: PromptWords) -> Iterator[tuple[str, str]]:
@@ -129,9 +130,3 @@ def texts_of(words: PromptWords) -> Iterator[tuple[str, str]]:
         yield "closing", words["closing"]
     for label, about in words.get("reply", {}).items():
         yield f"reply.{label}", about
-
-
-def _misplaced(name: str, known: frozenset[str]) -> str:
-    if name in known:
-        return f"{{{name}}} is filled in its own section, and nowhere else"
-    return f"no such variable: {{{name}}}; {meant(name, known)}"
