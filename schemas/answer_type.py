@@ -19,10 +19,14 @@ from pydantic import (
 Form: TypeAlias = Literal["number", "expression", "choice", "yes_no", "text", "json", "code"]
 UNIT_CHARS, OPTION_CHARS, OPTIONS = 60, 400, 26
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
+# Whoever puts a problem brings the schema. It is read once when the problem is admitted and held
+# against every reply, so that its size is bounded before anything is done with it.
 SCHEMA_NODES = 2_000
 """Of a JSON Schema with its references filled in: each node is looked at once for each part of a reply."""
 SCHEMA_DEPTH = 24
 DEFINITIONS = ("$defs", "definitions")
+# A pattern can take for ever on a reply, and Python's cannot be broken off; references that lead
+# outside or back would let a small schema stand for a large one.
 REFUSED: dict[str, str] = {
     **dict.fromkeys(
         ("pattern", "patternProperties", "propertyNames"), "a pattern may take for ever on a reply"
@@ -44,6 +48,7 @@ _NAMED = ("properties", "dependentSchemas", "dependentRequired")
 Option = Annotated[str, StringConstraints(min_length=1, max_length=OPTION_CHARS)]
 
 
+# Options come as a JSON list, and a frozen model needs a tuple.
 def _listed(value: Any) -> Any:
     return tuple(cast("list[Any]", value)) if isinstance(value, list) else value
 
@@ -85,9 +90,12 @@ class AnswerType(BaseModel):
         if self.type == "json" and self.shape is None:
             raise ValueError("schema: missing, and the type json needs one")
         if self.options is not None:
+            # Options that differ in case alone could not be told apart in a reply.
             folded = [" ".join(option.split()).casefold() for option in self.options]
             if "" in folded or len(set(folded)) < len(folded):
                 raise ValueError("options: must be told apart by more than case and blanks")
+            # An option that is spelt as another one's letter would be chosen by whoever means that
+            # letter.
             for at, option in enumerate(folded):
                 if option != LETTERS[at] and option in set(LETTERS[: len(folded)]):
                     what = f"options: {LETTERS[at].upper()} is the letter of another option"
@@ -95,6 +103,8 @@ class AnswerType(BaseModel):
         if self.shape is not None:
             try:
                 json.dumps(self.shape, allow_nan=False).encode()
+                # References are filled in once and here, so that nobody who holds a value to the
+                # schema has to follow them. The model is frozen for everybody else.
                 object.__setattr__(self, "shape", filled_in(self.shape))
                 orjson.dumps(self.shape)
             except (TypeError, ValueError, RecursionError) as error:
@@ -129,6 +139,8 @@ def filled_in(schema: dict[str, Any]) -> dict[str, Any]:
     Nothing in it can make looking at a reply long: no patterns, no recursion, and at most ``SCHEMA_NODES``
     nodes once it is filled in.
     """
+    # What definitions hold stands in the places that name them; the definitions themselves say
+    # nothing more.
     nodes = _Nodes(schema)
     found = nodes.schema(schema, (), 0)
     return {key: value for key, value in found.items() if key not in DEFINITIONS}
@@ -142,6 +154,8 @@ class _Nodes:
 
     def schema(self, node: Any, inside: tuple[str, ...], depth: int) -> Any:
         """A schema, or a list of them, filled in."""
+        # Counted over the whole walk and not by depth alone: a definition that is named twice in
+        # each of many levels doubles with each of them.
         self.count += 1
         if self.count > SCHEMA_NODES or depth > SCHEMA_DEPTH:
             raise ValueError(f"has more than {SCHEMA_NODES:,} nodes or nests too deep")
@@ -193,6 +207,8 @@ class _Nodes:
         )
         if not isinstance(known, dict) or key not in known:
             raise ValueError(f"$ref {str(name)[:80]!r} names none of its $defs")
+        # A chain of names, and not a set of those seen: the same definition may stand in two
+        # places.
         if key in inside:
             raise ValueError(f"{key} holds itself; a schema must end")
         rest = {name: value for name, value in node.items() if name != "$ref"}
@@ -201,6 +217,8 @@ class _Nodes:
             return meant
         beside: dict[str, Any] = self.schema(rest, inside, depth + 1)
         own: dict[str, Any] = cast("dict[str, Any]", meant) if isinstance(meant, dict) else {}
+        # Keywords beside a reference hold as well. Where both say the same keyword, one would hide
+        # the other.
         if not own or own.keys() & beside.keys():
             both: list[Any] = [meant, beside]
             return {"allOf": both}

@@ -19,6 +19,8 @@ class Ask(Generic[R_co]):
 
     __slots__ = ()
 
+    # A question is iterable, so that a policy writes ``answer = yield from question`` and a type
+    # checker knows the answer's type.
     def __iter__(self) -> Generator[Ask[Any], Any, R_co]:
         answer: R_co = yield self
         return answer
@@ -27,6 +29,8 @@ class Ask(Generic[R_co]):
         """Names and digests of what the question is made of, in a fixed order."""
         raise NotImplementedError(f"{type(self).__name__} must name its parts")
 
+    # Questions that are recorded with many variables make their own; the digests of parts must
+    # come in the same order in both.
     def fingerprint(self) -> str:
         """The question in one line; equal exactly if every part is equal."""
         return " ".join((type(self).__name__, *(digest for _, digest in self.parts())))
@@ -65,6 +69,7 @@ class All(Generic[R]):
         *,
         twins: bool = False,
     ) -> None:
+        # A lone question is a branch of one step.
         self.branches: tuple[Steps[R], ...] = tuple(
             iter(branch) if isinstance(branch, Ask) else branch for branch in branches
         )
@@ -80,6 +85,8 @@ Steps: TypeAlias = Generator[Ask[Any] | All[Any] | Fact, Any, R]
 """What a policy is: a generator that yields questions, facts and parallel branches, and returns an ``R``."""
 
 
+# It is no ``ReplayError``: a policy may catch it and return the best answer so far, live and on
+# replay alike.
 class OutOfLimit(Exception):
     """Raised inside the policy where a question was not asked because a limit does not cover it."""
 
@@ -96,6 +103,8 @@ class Unanswered(OutOfLimit):
         self.reason = reason
 
 
+# These are never caught by policies. A record that does not fit is told to a person, and never
+# papered over by asking again.
 class ReplayError(Exception):
     """The record and the policy do not fit together."""
 

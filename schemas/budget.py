@@ -8,8 +8,8 @@ from dataclasses import dataclass
 ANYBODY = "*"
 """The budget of each tenant that has none of its own."""
 NAMES = ("calls", "tokens", "cost")
+# No budget is as much: beyond it not every whole number can be told from its neighbours.
 MOST = 1e15
-"""No budget is as much: beyond it not every whole number can be told from its neighbours."""
 SPELLING = "TENANT=calls=N,tokens=N,cost=X, one or more of the three"
 
 
@@ -34,6 +34,7 @@ def read(text: str) -> Budget:
             amount = float(said)
         except ValueError:
             amount = -1.0
+        # Calls and tokens are counted one by one, so that half of one is a slip of the pen.
         fits = 0 < amount < MOST and (name == "cost" or amount.is_integer())
         if name not in NAMES or not equals or name in found or not fits:
             raise ValueError(f"{text!r} is no budget; write {SPELLING}")
@@ -47,6 +48,7 @@ def book_of(configured: Mapping[str, str], given: Iterable[str] = ()) -> dict[st
     book = {tenant: read(text) for tenant, text in configured.items()}
     for each in given:
         tenant, equals, text = each.partition("=")
+        # A bare ``calls=500`` would read as a tenant of the name "calls".
         if not equals or not tenant:
             raise ValueError(f"{each!r} is no budget; write {SPELLING}")
         book[tenant] = read(text)

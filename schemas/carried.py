@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 Carried: TypeAlias = tuple[tuple[str, str], ...]
+# So many headers come back at most.
 MOST: Final = 64
-"""So many headers come back at most."""
 MOST_BYTES: Final = 8_192
 """And so much of them, names and values together."""
 TRACED: Final = frozenset({"ce_traceparent", "ce_tracestate"})
@@ -35,10 +35,14 @@ def comes_back(name: str) -> bool:
 def carried(headers: Iterable[tuple[str, bytes | None]]) -> Carried | None:
     """What an answer is to carry of its problem's headers; none where there is nothing. Raises ``TooMuch``."""
     found = [
+        # Bytes become one character each, and so any value comes back as it was, be it text or
+        # not.
         (name, value.decode("latin-1"))
         for name, value in headers
         if value is not None and comes_back(name)
     ]
+    # Names are measured as they will be sent; JSON may bring half a surrogate pair, which no other
+    # encoding takes.
     size = sum(len(name.encode("utf-8", "surrogatepass")) + len(value) for name, value in found)
     if len(found) > MOST or size > MOST_BYTES:
         raise TooMuch(

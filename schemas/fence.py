@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 
 MARK = "### "
 """What opens a section of ours."""
+# Full-width and small number signs look the same to a reader, and to some tokenizers.
 _SIGNS = "#\uff03\ufe5f"
 _HEADING = re.compile(rf"[^\w{_SIGNS}]*(?:[{_SIGNS}]{{1,6}}(?:\s|$)|[{_SIGNS}]{{3}})")
 """A line that people, or a model, might read as a heading, however it is set off."""
@@ -33,31 +34,26 @@ def reads_like_a_heading(line: str) -> bool:
 
 def fenced(name: str, text: str) -> str:
     """A text as it stands in a prompt; ``name`` is what its tags are called, should it need any."""
-    if not _clashes(text):
+    looks = any(sign in text for sign in f"{_SIGNS}<")
+    if not looks or not any(
+        reads_like_a_heading(line) or _ALONE.fullmatch(line) for line in text.splitlines()
+    ):
         return text
-    tag = _free(name, text)
-    return f"<{tag}>\n{text}\n</{tag}>"
-
-
-def _clashes(text: str) -> bool:
-    """Whether a line reads like a heading, or is a tag and nothing else."""
-    if not any(sign in text for sign in f"{_SIGNS}<"):
-        return False
-    return any(reads_like_a_heading(line) or _ALONE.fullmatch(line) for line in text.splitlines())
-
-
-def _free(name: str, text: str) -> str:
-    """The first of ``name``, ``name-2``, ``name-3`` … by which no tag of the text is called, closed or not."""
+    # The tag is the first of ``name``, ``name-2``, ``name-3`` … by which nothing in the text is
+    # called, closed or not. Otherwise the text could close its own fence and go on in our name.
     said = re.finditer(rf"<[\s/]{{0,8}}{re.escape(name)}(?:-(\d{{1,9}}))?", text, re.IGNORECASE)
     taken = {int(found[1] or 1) for found in said}
     number = next(each for each in range(1, len(taken) + 2) if each not in taken)
-    return name if number == 1 else f"{name}-{number}"
+    tag = name if number == 1 else f"{name}-{number}"
+    return f"<{tag}>\n{text}\n</{tag}>"
 
 
 def sections_of(prompt: str) -> Iterator[tuple[str, str]]:
     """Heading and text of each section, in order; before the first, what has no heading, if there is any."""
     text = f"\n{prompt}"  # a first line like the others
     closes = defaultdict[str, list[int]](list)
+    # Closing tags are looked up by name in one pass; a search from each opening tag would take the
+    # square of a prompt that only opens.
     for found in _CLOSE.finditer(text):
         closes[found[1]].append(found.start())
     opened = _OPENS.search(text)
@@ -77,6 +73,8 @@ def _filled(text: str, at: int, closes: Mapping[str, list[int]]) -> tuple[str, i
     if tag is not None and after < len(places):
         close = places[after]
         end = close + len(f"\n</{tag[1]}>")
+        # A closing tag ends the section only where a heading of ours, or nothing, follows it;
+        # others are part of the text.
         if end == len(text) or _OPENS.match(text, end):
             return text[tag.end() : close], end
     following = _OPENS.search(text, at)

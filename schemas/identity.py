@@ -15,6 +15,8 @@ from zlib import crc32
 
 import orjson
 
+# Whatever is on a log was named by these functions, and so none of them may ever give another name
+# for the same input.
 BEFORE = ("admitted", "opened")  # named addresses that come before the numbered ones
 _NUMBERED = re.compile(r"[0-9]+(\.[0-9]+)*")
 _LEARNING = re.compile(
@@ -27,6 +29,7 @@ def canonical(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
 
 
+# Long texts are seldom asked for twice, and would fill the cache with what is large.
 CACHED_CHARS = 4096
 
 
@@ -49,12 +52,17 @@ def digest(value: Any) -> str:
 
 def hash01(*parts: object) -> float:
     """A number in [0, 1), uniform over its arguments and a pure function of them: our only randomness."""
+    # Parts are joined by a sign that none of them holds, or else ("ab", "c") would draw as ("a",
+    # "bc").
     raw = hashlib.sha256("\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass")).digest()
+    # Seven bytes are exact in a float; eight would be rounded, on some values up to 1.
     return int.from_bytes(raw[:7], "big") / (1 << 56)
 
 
 def call_seed(seed: int, address: str) -> int:
     """The endpoint's seed for the call at an address, in [0, 2**31)."""
+    # Endpoints take seeds of 31 bits. The address makes equal prompts of one episode draw
+    # otherwise.
     return crc32(f"{seed}/{address}".encode()) & 0x7FFFFFFF
 
 
@@ -76,6 +84,7 @@ def is_numbered(address: str) -> bool:
 @lru_cache(maxsize=4096)
 def address_order(address: str) -> tuple[int, tuple[int, ...], str]:
     """Sort key: admitted, opened, the numbered addresses, then the rest by name."""
+    # The usual address is one number, and this is asked for each record of a log.
     if address.isascii() and address.isdecimal():
         return (1, (int(address),), "")
     if address in BEFORE:
@@ -94,6 +103,7 @@ def run_id(
 
 def episode_id(domain: str, problem_id: str, run: str) -> str:
     """``p/<domain>/<problem id>/<run>``; slashes and spaces of the problem id are percent-encoded."""
+    # A slash in a problem's id must not become a part of the name.
     return f"p/{domain}/{quote(problem_id, safe='')}/{run}"
 
 
@@ -131,6 +141,7 @@ def scope_id(domain: str, policy: str, memory: str, learning: Mapping[str, Any])
 
 
 def learning_id(scope: str, batch: int, revision: int | None = None) -> str:
+    # The first closing has no number, as on logs from before there were revisions.
     """The episode in which a scope learns from one batch, or learns from it again."""
     return f"b/{scope}/{batch}.{revision}" if revision else f"b/{scope}/{batch}"
 
@@ -142,6 +153,8 @@ def learning_parts(episode: str) -> tuple[str, int, int | None] | None:
         return None
     scope, batch, revision = found["scope"], int(found["batch"]), found["revision"]
     parts = (scope, batch, int(revision) if revision else None)
+    # Only the one spelling counts: ``b/x/07`` would be another name for batch 7, and be written
+    # beside it.
     return parts if learning_id(*parts) == episode else None
 
 
@@ -173,6 +186,7 @@ def is_taken(episode: str) -> bool:
 def probed(episode: str) -> str:
     """The problem's episode that a side episode was taken from, at whatever remove; any other is its own."""
     name = episode
+    # A probe of a probe belongs to the same problem's episode.
     while name.startswith("q/"):
         name = name[2:]
     return episode if name == episode else "/".join(name.split("/")[:4])

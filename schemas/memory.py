@@ -14,6 +14,8 @@ Sided: TypeAlias = Literal["do", "avoid", "both"]
 """What a lesson teaches: to repeat, to avoid, or (from a whole batch) both."""
 
 
+# A named tuple, because a memory of thousands of items is compared, digested and copied as a
+# whole.
 class MemoryItem(NamedTuple):
     """A lesson, rule or other item that may become guidance.
 
@@ -69,10 +71,14 @@ class Labels:
         if not new:
             return before
         said = [[label.episode, label.confidence, label.right] for label in new]
+        # Each version's digest builds on the one before, so that equal digests mean equal labels
+        # all the way down.
         return cls(number, digest([before and before.digest, said]), new, before)
 
     def __iter__(self) -> Iterator[Label]:
         """The newest label of every episode."""
+        # Walked from the newest version down: a label that was counted again stands twice, and the
+        # newer one holds.
         seen: set[str] = set()
         at: Labels | None = self
         while at is not None:
@@ -115,6 +121,8 @@ class Memory:
         """All items in order, those that are retired too."""
         if not self.aside:
             return self.items
+        # Places were taken in the whole order, from the first on, so that each is right when its
+        # turn comes.
         items = list(self.items)
         for place, item in self.aside:
             items.insert(place, item)
@@ -131,6 +139,8 @@ class Memory:
 
     def embedded_anew(self, vectors: Sequence[str], embedder: str, revision: int) -> Memory:
         """The same with other vectors, in the order of ``embedded``; an item without a new one loses its own."""
+        # The endpoint may have given fewer vectors than were asked for; the rest must not keep
+        # those of the embedder before.
         pairs = zip_longest(self.embedded(), vectors[: len(self.embedded())])
         new = {id(item): item._replace(vector=vector) for item, vector in pairs}
         return replace(
@@ -144,16 +154,14 @@ class Memory:
     def state(self) -> str:
         """Digest of everything that an episode of this version may know."""
         items = list(map(meant, self.items))
-        more = self._more()
-        if more:
-            return digest([items, dict(self.learned), more])
-        return digest([items, dict(self.learned)] if self.learned else items)
-
-    def _more(self) -> dict[str, Any]:
-        """What versions of older logs never have."""
+        # What versions of older logs never have is left out where it is empty, so that their
+        # digests are what they were.
         parts: dict[str, Any] = {
             "aside": [[place, meant(item)] for place, item in self.aside],
             "standing": dict(self.standing),
             "labels": self.labels and self.labels.digest,
         }
-        return {name: part for name, part in parts.items() if part}
+        more = {name: part for name, part in parts.items() if part}
+        if more:
+            return digest([items, dict(self.learned), more])
+        return digest([items, dict(self.learned)] if self.learned else items)

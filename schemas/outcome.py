@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+# Unknown is no wrong answer: nothing that counts outcomes may add it to either side.
 Outcome: TypeAlias = Literal["right", "wrong", "unknown", "withheld"]
 Standing: TypeAlias = Literal["right", "wrong", "withheld", "undecided", "not graded"]
 """What is known of an answer: *undecided* where a grader could not tell, *not graded* where nobody tried."""

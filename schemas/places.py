@@ -42,12 +42,14 @@ class Place:
         )
 
 
+# Templates name fields of the event, and so a record about one scope cannot stand among another's.
 def _fits(wanted: str, said: str, event: Event) -> bool:
     if wanted.endswith("*"):
         return said.startswith(wanted[:-1])
     return said == (wanted.format(event=event) if "{" in wanted else wanted)
 
 
+# The two names that hang on a revision, which a template cannot leave out where there is none.
 def _closed_in(event: learning.BatchClosed) -> str:
     return learning_id(event.scope, event.batch, event.revision)
 
@@ -56,6 +58,8 @@ def _versioned_in(event: learning.MemoryVersioned) -> str:
     return learning_id(event.scope, event.number, event.revision)
 
 
+# What a policy yields stands at numbered addresses and nowhere else: no policy can write a
+# closing, a grade or a memory version.
 _STATED = (
     Place(EVENTS, "p/*", NUMBERED),
     Place(EVENTS, "s/*", NUMBERED),
@@ -102,6 +106,7 @@ def stands(name: str, address: str, event: Event, topic: str | None = None) -> b
 
     Of a kind that this build does not know nothing is said: it may stand anywhere.
     """
+    # An event of a later build is kept as it came, and passed over by whoever does not know it.
     places = PLACES.get(type(event))
     return places is None or any(
         (topic is None or topic == place.topic) and place.holds(name, address, event)

@@ -18,6 +18,8 @@ class Price(BaseModel):
 
     def of(self, prompt: int, completion: int, cached: int = 0) -> float:
         """What so many tokens cost; ``cached`` ones are among those of the prompt."""
+        # Some endpoints count cached tokens beside those of the prompt; more than all of them
+        # cannot have been cached.
         cached = min(cached, prompt)
         cheap = self.prompt if self.cached is None else self.cached
         asked = (prompt - cached) * self.prompt + cached * cheap

@@ -21,11 +21,14 @@ from schemas.answer_type import AnswerTypeSaid
 from schemas.subjects import MARK
 
 Profile: TypeAlias = Literal["service", "paper"]
+# Every problem is recorded and shown in prompts. Bounds are refused at the door, with a line and a
+# column, because behind it nobody could mend them.
 PROBLEM_CHARS = 262_144
 ID_CHARS = 200
 REFERENCE_CHARS = 65_536
 STATEMENT_CHARS = 4_096
 
+# Names become parts of episodes' names and of paths, and so they hold no slash and no blank.
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 
 
@@ -54,6 +57,7 @@ Statement = Annotated[
 Subject = ProblemId
 """Whom a problem is about, as its application calls them: the name stands in the file of keys alone."""
 SubjectMark = Annotated[str, StringConstraints(pattern=rf"^{MARK.pattern}$")]
+# As many bits as a float says exactly: JSON readers of other languages would change a larger seed.
 Seed = Annotated[int, Field(ge=0, lt=1 << 53)]
 Priority = Annotated[int, Field(ge=-9, le=9)]
 """Which of the problems that may be begun is begun first: the higher; 0 where nothing is said."""
@@ -71,6 +75,8 @@ class Limits(BaseModel):
 
     def over(self, other: Limits) -> Limits:
         """These limits where set, the other's elsewhere."""
+        # Nearly every problem comes without limits, and building a model for each takes longer
+        # than all else here.
         if other == UNLIMITED:
             return self
         return Limits(**(other.model_dump(exclude_none=True) | self.model_dump(exclude_none=True)))
@@ -82,6 +88,8 @@ UNLIMITED = Limits()
 def finite(value: Any) -> Any:
     """The value, if canonical JSON can say every number in it. Raises ``ValueError`` otherwise."""
     match value:
+        # Canonical JSON says whole numbers of 64 bits and finite ones. Whatever else was admitted
+        # could not be digested, and so never be named.
         case int() if not -(1 << 63) <= value < 1 << 64:
             raise ValueError("Integer exceeds 64-bit range")
         case float() if not math.isfinite(value):
@@ -155,6 +163,8 @@ class Perturbed(BaseModel):
 class Problem(BaseModel):
     """A problem with everything decided that its episode's identity hangs on."""
 
+    # Left out fields are decided by defaults here and never by configuration: a problem that was
+    # admitted once must mean the same on every machine.
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     id: ProblemId
@@ -196,6 +206,8 @@ def of_tenant(tenant: str | None, id: str, memory: str) -> tuple[str, str]:
     """
     if tenant is None:
         return id, memory
+    # An id that has the tenant's name already is its own: a line that is produced twice must not
+    # become two problems.
     own = id if id.startswith(f"{tenant}.") else f"{tenant}.{id}"
     return own, tenant if memory == "main" else memory
 
@@ -239,26 +251,24 @@ class Feedback(BaseModel):
     def _names_one(self) -> Self:
         if (self.episode is None) == (self.problem_id is None or self.domain is None):
             raise ValueError("name an episode, or a domain and a problem_id")
-        if sum(each is not None for each in self._words) != 1:
+        words = (self.reference, self.verdict, self.score, self.passed)
+        if sum(each is not None for each in words) != 1:
             raise ValueError("give one of reference, verdict, score, passed")
-        if self.review is not None:
-            self._answers_a_question()
-        return self
-
-    def _answers_a_question(self) -> None:
+        if self.review is None:
+            return self
+        # It answers a question that an open episode put to a person; that has a text, a verdict on
+        # the answer that was proposed, or neither.
         if self.episode is None or self.score is not None:
             raise ValueError("review: name an episode, and give one of reference, verdict, passed")
+        # The policy may have proposed another answer since: a verdict must not count for that one.
         if self.verdict is not None and self.of is None:
             raise ValueError("of: say which answer the verdict is about")
         if self.reference is not None and not isinstance(self.reference, str):
             raise ValueError("reference: a question is answered by text")
+        return self
 
     def judges(self, answer: str | None) -> bool:
         """Whether it is about this answer. A pass is about none, and what was said to a question about its own."""
         return not self.passed and (
             self.review is None or (self.of is not None and self.of == answer)
         )
-
-    @property
-    def _words(self) -> tuple[Any, ...]:
-        return self.reference, self.verdict, self.score, self.passed

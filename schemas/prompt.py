@@ -14,10 +14,11 @@ from schemas.fence import MARK, fenced
 from schemas.identity import text_digest
 from schemas.reply import Reply
 
+# So many words of a prompt's sentences are copied; four, such as "the problem is solved", a reply
+# may say itself.
 SENTENCE_WORDS = 5
-"""So many words of a prompt's sentences are copied; four, such as "the problem is solved", a reply may say itself."""
+# As many words of ours stand in no reply by chance.
 COPIED_WORDS = 4
-"""As many words of ours stand in no reply by chance."""
 
 Message: TypeAlias = tuple[str, str]  # speaker (system, user, assistant), text
 
@@ -74,11 +75,15 @@ class Template:
     heads: tuple[tuple[str, str, bool, str], ...] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        # Reckoned once for each role. A prompt is asked for at every call, and its static part
+        # never changes.
         object.__setattr__(self, "system", f"{self.instructions.strip()}\n\n{self.reply.block()}")
         object.__setattr__(self, "words", _words(f"{self.system} {self.closing}"))
         marks = "\n".join(
             f"{MARK}{section.heading}\n{{{section.variable}}}" for section in self.sections
         )
+        # Notes are part of the digest though they are shown only with their sections: a changed
+        # note is a changed prompt.
         notes = "".join(f"[{s.heading}] {s.note}\n" for s in self.sections if s.note)
         text = f"{self.system}\n\n{notes}{marks}" + (f"\n\n{self.closing}" if self.closing else "")
         object.__setattr__(self, "text", text)
@@ -91,6 +96,8 @@ class Template:
 
     def says(self, text: str) -> bool:
         """Whether a text of some words stands in the static part, word for word: who writes it says nothing."""
+        # A text that is longer than the whole prompt cannot stand in it, and need not be folded to
+        # find that out.
         said = "" if len(text) > len(self.system) else _words(text).strip(" .,;:\"'*_`")
         return said.count(" ") >= SENTENCE_WORDS - 1 and said in self.words
 
@@ -99,6 +106,8 @@ class Template:
         parts: list[str] = []
         notes: list[str] = []
         for head, variable, optional, note in self.heads:
+            # An empty optional section says nothing, and its note would speak of what is not
+            # there.
             if not optional or variables.get(variable):
                 parts.append(head + fenced(variable, variables[variable]))
                 notes += [note] if note else []

@@ -35,6 +35,8 @@ GUIDANCE = "guidance"
 
 @lru_cache(maxsize=256)
 def _digest_of(sampling: Sampling) -> str:
+    # How long a reply is waited for is no part of what is asked: patience may change without a
+    # divergence.
     values = (sampling.temperature, sampling.top_p, sampling.max_tokens, sampling.stop)
     return digest([*values, sampling.logprobs])
 
@@ -90,6 +92,8 @@ class Complete(Ask[Completion]):
     keeps: int = 0
 
     def messages(self) -> tuple[Message, ...]:
+        # A reply that is sent back holds what a model wrote, and a request to mend it what we say
+        # of that.
         """What the model sees, oldest first. Nothing in a later turn of ours opens a section either."""
         turns = (
             (who, fenced("turn", text) if who == "user" else text) for who, text in self.history
@@ -103,6 +107,8 @@ class Complete(Ask[Completion]):
         kept = tuple((name, "" if name == GUIDANCE else said) for name, said in self.variables)
         return replace(self, variables=kept).messages()
 
+    # Made here at once, and not of ``parts``: a fingerprint is taken for every call, the names of
+    # its parts only where one differs.
     def fingerprint(self) -> str:
         digests = [_filled(name, value) for name, value in self.variables]
         history = digest(self.history) if self.history else "-"
@@ -175,6 +181,7 @@ class Recall(Ask[Recollection]):
     """Whether lessons that have nothing to do with the query are left out, and each is wanted once."""
 
     def parts(self) -> Sequence[tuple[str, str]]:
+        # Digests of earlier logs do not have the word, so that it is said only where it holds.
         related = ("related",) if self.related else ()
         wanted = digest([self.roles, self.top, self.kinds, self.exclude, *related])
         return (("query", text_digest(self.query)), ("wanted", wanted))
@@ -212,6 +219,7 @@ class Worth(Ask[R_co]):
             ("domain", text_digest(self.domain)),
             ("problem", text_digest(self.problem)),
             ("answer", text_digest(self.answer)),
+            # The same holds for what a check is given beside the answer.
             *((("subject", text_digest(self.subject)),) if self.subject else ()),
             *((("typed", text_digest(self.typed.text)),) if self.typed else ()),
         )
@@ -291,6 +299,7 @@ class Remaining:
 class Remain(Ask[Remaining]):
     """How much may still be spent: a pure function of the record, so it is not recorded itself."""
 
+    # It is derived from the record, and an answer that was recorded could contradict it.
     at: str = field(default="remaining", init=False)
 
     def parts(self) -> Sequence[tuple[str, str]]:

@@ -9,6 +9,7 @@ from schemas.events.base import Event
 
 @dataclass(frozen=True, slots=True)
 class Record:
+    # The offset and not the time orders records: clocks of two workers need not agree.
     """One accepted line of a log. ``offset`` orders all records of one log; ``at_ms`` is Unix time."""
 
     offset: int

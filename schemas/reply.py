@@ -19,18 +19,19 @@ a line of its own:"""
 LAST_LINE = """\
 Write your reasoning first, step by step. Only then, as the last line of your reply, give the final \
 answer, just as the problem asks for it:"""
+# What a form stands under. A small model writes down first what it sees first, so what it is to do
+# before it fills in the form is said before it.
 LEADS = (BLOCK, ENDING, LAST_LINE)
-"""What a form stands under. A small model writes down first what it sees first, so what it is to do before it
-fills in the form is said before it."""
 ABOUT = "What goes where:"
 REASONING = "reasoning"
 """The place to think in a reply by JSON Schema: its first property, and no field of any role."""
 _STEP = re.compile(r"\d{1,4}", re.ASCII)
+# What labels of texts are called in which somebody thinks; behind others stands what was thought
+# out already.
 _THOUGHT = re.compile(
     r"thought|think|reason|rationale|analysis|justif|finding|compar|reflect|assess|feedback|check|ground|step|result",
     re.IGNORECASE,
 )
-"""What labels of texts are called in which somebody thinks; behind others stands what was thought out already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,25 +65,21 @@ class Field:
 
     def line(self) -> str:
         """The line of the prompt's form: what the reply's own line looks like, and nothing to copy."""
-        shape = self._shape()
-        return f"{self.label}:{shape}" if shape.startswith("\n") else f"{self.label}: {shape}"
-
-    def _shape(self) -> str:
         match self.kind:
             case "choice":
-                return " | ".join(self.choices)
-            case "answer" if self.form is not None and self.form.type == "json":
-                return "..."
-            case "answer":
-                return "\\boxed{...}"
+                shape = " | ".join(self.choices)
+            # A JSON value in a box would have its braces counted with the box's own.
+            case "answer" if self.form is None or self.form.type != "json":
+                shape = "\\boxed{...}"
             case "number":
-                return "0.xx" if self.unit else "N"
+                shape = "0.xx" if self.unit else "N"
             case "list" if self.ratings:
-                return f"\n- Step i: {', '.join(f'{name}=0.xx' for name in self.ratings)}"
+                shape = f"\n- Step i: {', '.join(f'{name}=0.xx' for name in self.ratings)}"
             case "list":
-                return "\n- ..."
-            case "text":
-                return "..."
+                shape = "\n- ..."
+            case "answer" | "text":
+                shape = "..."
+        return f"{self.label}:{shape}" if shape.startswith("\n") else f"{self.label}: {shape}"
 
     def note(self) -> str:
         """What the field holds, how many items, and when it is wanted, as the form's explanation says it."""
@@ -126,22 +123,16 @@ class Field:
                 value = dict(self.form.shape)
             case "answer" | "text":
                 value = {"type": "string"}
+        # Strict servers want every property to be required; what may be left out may then be null.
         if self.optional:
             value = {"anyOf": [value, {"type": "null"}]}
-        return value | {"description": self._described()}
-
-    def _described(self) -> str:
-        about = self._list_about() if self.kind == "list" else self.about
-        if self.when is None:
-            return about
-        return f"{about}; only if {self.when[0]} is {' or '.join(self.when[1])}, else null"
-
-    def _list_about(self) -> str:
-        if self.ratings:
-            return (
-                f"{self.about}; each item: Step i: {', '.join(f'{n}=0.xx' for n in self.ratings)}"
-            )
-        return f"{self.about}; {self._count()}"
+        about = self.about
+        if self.kind == "list":
+            rated = f"each item: Step i: {', '.join(f'{name}=0.xx' for name in self.ratings)}"
+            about = f"{about}; {rated if self.ratings else self._count()}"
+        if self.when is not None:
+            about = f"{about}; only if {self.when[0]} is {' or '.join(self.when[1])}, else null"
+        return value | {"description": about}
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +168,7 @@ class Reply:
 
     def asked(self, variables: Mapping[str, str]) -> Reply:
         """The form of one question: which steps it wants rated, its variables say."""
+        # Most forms count nothing and stay the same object, which keeps what is cached by it.
         if not any(field.counted for field in self.fields):
             return self
         counted = (

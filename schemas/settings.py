@@ -26,10 +26,10 @@ PROFILES: tuple[Profile, ...] = ("service", "paper")
 EVERY_ROLE = "*"
 PROMPTS = "prompts"
 """The setting that says what prompts say otherwise: whatever is learned under them is kept apart."""
+# How long a call may take in ``paper``, where replies have no cap.
 PAPER_TIMEOUT_S = 1_800.0
-"""How long a call may take in ``paper``, where replies have no cap."""
+# Tokens of a reply in ``service``: who thinks first is not cut in the middle of it.
 CAP = 8_192
-"""Tokens of a reply in ``service``: who thinks first is not cut in the middle of it."""
 
 NAME_CHARS = 256
 """Nothing has a longer name, so a longer word is no misspelled one."""
@@ -41,6 +41,7 @@ class BadSetting(ValueError):
 
 def near(word: str, known: Iterable[str]) -> str:
     """What a misspelled word may have been meant to be; nothing where no word is near."""
+    # The search for near words takes the square of their length.
     if len(word) > NAME_CHARS:
         return ""
     cased = {name.casefold(): name for name in sorted(known)}
@@ -118,33 +119,35 @@ class PolicySettings(BaseModel):
     @classmethod
     def resolve(cls, profile: Profile, values: Mapping[str, Any]) -> Self:
         """The settings of a profile with some values set. Raises ``BadSetting`` naming the field."""
+        # What was set comes over the profile's own. Defaults of the class are those of ``service``
+        # and need not be spelled out.
         base = dict(cls.paper) if profile == "paper" else {}
         chosen = base | dict(values)
-        chosen["parameters"] = cls._asked(profile, chosen.get("parameters", {}))
+        # The profile's own parameters by role come first, and over them those that are given, each
+        # for itself: a temperature that is set must not take away a cap. What is no mapping is
+        # left for the model to refuse by name.
+        given: Any = chosen.get("parameters", {})
+        own: dict[str, Any] = {role: {"max_tokens": CAP} for role in sorted(cls.caps)}
+        if profile == "paper":
+            own = {EVERY_ROLE: {"timeout_s": PAPER_TIMEOUT_S}}
+        if isinstance(given, Mapping):
+            for role, said in cast("Mapping[str, Any]", given).items():
+                known = own.get(role, {})
+                own[role] = (
+                    known | dict(cast("Mapping[str, Any]", said))
+                    if isinstance(said, Mapping)
+                    else said
+                )
+        chosen["parameters"] = own if isinstance(given, Mapping) else given
         try:
             return cls.model_validate(chosen)
         except ValidationError as error:
+            # The first fault alone is named: the rest often follow from it.
             first = error.errors(include_url=False)[0]
             name = ".".join(map(str, first["loc"]))
             unknown = first["type"] == "extra_forbidden"
             what = f"no such setting; {meant(name, cls.model_fields)}" if unknown else first["msg"]
             raise BadSetting(f"settings.{name}: {what}") from error
-
-    @classmethod
-    def _asked(cls, profile: Profile, given: Any) -> Any:
-        """The profile's own parameters by role, and over them those that are given."""
-        own: dict[str, Any] = {role: {"max_tokens": CAP} for role in sorted(cls.caps)}
-        if profile == "paper":
-            own = {EVERY_ROLE: {"timeout_s": PAPER_TIMEOUT_S}}
-        if not isinstance(given, Mapping):
-            return given
-        found = cast("Mapping[str, Any]", given)
-        for role, said in found.items():
-            known = own.get(role, {})
-            own[role] = (
-                known | dict(cast("Mapping[str, Any]", said)) if isinstance(said, Mapping) else said
-            )
-        return own
 
     def asked(self, role: str) -> RoleParameters:
         """What is set for a role: its own, else everybody's."""
@@ -153,6 +156,8 @@ class PolicySettings(BaseModel):
     @classmethod
     def learning_values(cls, profile: Profile, values: Mapping[str, Any]) -> dict[str, Any]:
         """The learning settings as they were set, which a scope's name is made of."""
+        # Prompts that were changed make other lessons, which are kept apart; ``service`` is left
+        # out, because scopes of logs from before there were profiles do not name it.
         apart = cls.learning | ({PROMPTS} if values.get(PROMPTS) else set[str]())
         chosen = {name: value for name, value in values.items() if name in apart}
         return chosen | ({} if profile == "service" else {"profile": profile})

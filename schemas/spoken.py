@@ -33,8 +33,11 @@ def spoken(text: str) -> Spoken:
         elif thinking:
             thinking = False
         else:
+            # A tag that only closes ends a thought which the chat template opened in the prompt:
+            # all before it was thought.
             kept.clear()
         at = tag.end()
     if not thinking:
         kept.append(text[at:])
+    # A reply that ends within a thought was cut, and its last draft must not be read as an answer.
     return Spoken("".join(kept).strip(), cut=thinking)

@@ -19,6 +19,8 @@ Stamp: TypeAlias = tuple[str, int, str]
 
 def is_stamped(address: str) -> bool:
     """Whether a closing speaks of the record at this address: of what its episode came to, not of a person's word."""
+    # A question to a person is stamped with its episode; what he answered is on record in his own
+    # name.
     asked = address.removeprefix(ASKED)
     return address in BEFORE or address == "batch" or is_numbered(asked)
 
@@ -26,6 +28,8 @@ def is_stamped(address: str) -> bool:
 def stamp_of(address: str, at_ms: int, body: str | bytes) -> Stamp:
     """The stamp of one record, however its JSON is written. What cannot be written again has an empty digest."""
     try:
+        # The body is read and digested anew, since two writers of one value may order its keys
+        # otherwise.
         return address, at_ms, digest(orjson.loads(body))
     except (ValueError, TypeError):
         return address, at_ms, ""
@@ -34,6 +38,7 @@ def stamp_of(address: str, at_ms: int, body: str | bytes) -> Stamp:
 def stamps_of(records: Iterable[Stamp], closed_ms: int) -> str:
     """The digest over an episode's records and the time of its closing; of several at one address the first counts."""
     first: dict[str, Stamp] = {}
+    # The first record of an address counts, here as everywhere.
     for each in records:
         if is_stamped(each[0]):
             first.setdefault(each[0], each)

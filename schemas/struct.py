@@ -24,6 +24,8 @@ T = TypeVar("T")
 
 def always(value: T) -> T:
     """A default that is written out all the same: what is absent from JSON is unknown."""
+    # ``msgspec`` leaves out a field that equals a plain default; one that comes from a factory is
+    # written.
     return field(default_factory=repeat(value).__next__)
 
 
@@ -41,6 +43,8 @@ class _Said(StructMeta):
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
+# Without the collector's notice: a log of millions of events would be walked through by each
+# search for cycles, and events hold none.
 class Struct(
     _Struct,
     metaclass=_Said,
@@ -54,6 +58,7 @@ class Struct(
 
 def _json_within(value: Any) -> Any:
     """A model inside a struct, as its own JSON; a number or text of another library as Python's."""
+    # A model serialises itself, as its field names and exclusions are its own.
     if isinstance(value, BaseModel):
         return Raw(value.__pydantic_serializer__.to_json(value, exclude_none=True))
     return _builtin(value)
@@ -64,6 +69,7 @@ def plain_within(value: Any) -> Any:
     return value.model_dump(exclude_none=True) if isinstance(value, BaseModel) else _builtin(value)
 
 
+# Figures may come from NumPy. Their own text would differ between its versions.
 def _builtin(value: Any) -> int | float | str:
     """NumPy's scalars, and what inherits from a built-in type."""
     match value:

@@ -12,6 +12,8 @@ from typing import Final
 
 MARK: Final = re.compile(r"subject-[0-9a-f]{16}")
 """The whole mark of a subject."""
+# A mark counts only as a whole part of a name, or as its beginning before a dot: a text that
+# merely holds such letters is nobody's.
 _WITHIN: Final = re.compile(r"(?:^|[/.:])(subject-[0-9a-f]{16})(?=[/.]|$)")
 ERASURES: Final = "e/"
 """Begins the name of the record that tells of a subject's erasure: it outlives the key."""
@@ -19,6 +21,7 @@ ERASURES: Final = "e/"
 
 def subject_of(name: str) -> str | None:
     """The mark of the subject that a name speaks of; nothing where it speaks of none."""
+    # The record that tells of an erasure must outlive the key that would open it.
     if name.startswith(ERASURES):
         return None
     found = _WITHIN.search(name)
@@ -39,4 +42,5 @@ def of_subject(subject: str | None, id: str, memory: str) -> tuple[str, str]:
 
 def own(subject: str, name: str) -> str:
     """A name among a subject's own."""
+    # A name that has the mark already is left as it is, so that doing it twice does nothing.
     return name if subject_of(name) == subject else f"{subject}.{name}"

@@ -15,6 +15,8 @@ N = TypeVar("N", int, float)
 
 def add(left: N | None, right: N | None) -> N | None:
     """The sum, or unknown if either part is."""
+    # An unknown part makes the sum unknown. Zero in its place would tell people that something was
+    # free.
     return None if left is None or right is None else left + right
 
 
@@ -72,6 +74,8 @@ NOTHING = Usage(
 
 
 FIGURES = tuple(name for name in Usage.__struct_fields__ if name != "embedding")
+# Figures are taken by name from whatever has them, completions among others, without building a
+# usage of each.
 _figures = attrgetter(*FIGURES)
 
 
@@ -81,6 +85,7 @@ def total(parts: Iterable[Any]) -> Usage:
     columns = zip(*map(_figures, given), strict=True)
     sums: dict[str, Any] = dict(zip(FIGURES, map(_sum, columns), strict=False))
     took = (each.embedding for each in given if isinstance(each, Usage))
+    # The empty sum is zero, and known to be: nothing was asked.
     return Usage(**sums, embedding=together(took)) if sums else NOTHING
 
 

@@ -12,8 +12,12 @@ HALF_LIMIT = 65504.0
 
 def pack(vector: Sequence[float]) -> str:
     """Base64 of little-endian float16. Raises ``ValueError`` for what float16 cannot hold."""
+    for value in vector:
+        # Infinity less itself is no number either, so that one comparison finds both.
+        if value - value != 0.0:
+            raise ValueError(f"{value} is not a finite number")
     try:
-        return b64encode(struct.pack(f"<{len(vector)}e", *map(_finite, vector))).decode("ascii")
+        return b64encode(struct.pack(f"<{len(vector)}e", *map(float, vector))).decode("ascii")
     except OverflowError as error:
         raise ValueError(f"beyond float16, which ends at {HALF_LIMIT:g}") from error
 
@@ -39,10 +43,6 @@ def width(packed: str) -> int:
 
 def as_kept(vector: Sequence[float]) -> tuple[float, ...]:
     """The vector at the precision in which it is kept: live and replayed numbers are equal."""
+    # Decisions are made with what is kept. With the vector as it came, a replay would decide by
+    # other numbers.
     return unpack(pack(vector))
-
-
-def _finite(value: float) -> float:
-    if value - value != 0.0:
-        raise ValueError(f"{value} is not a finite number")
-    return float(value)

@@ -32,6 +32,7 @@ class Twice(ValueError):
 
 def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The members of one object. Raises ``Twice``."""
+    # The usual object is counted only where something is lost by making a dictionary of it.
     found = dict(pairs)
     if len(found) < len(pairs):
         counted = Counter(name for name, _ in pairs)
@@ -69,10 +70,13 @@ def feedback_of(raw: bytes) -> Feedback:
 
 def read(model: type[M], raw: bytes) -> M:
     """What a message says. Raises ``ValidationError``, also where it says a thing twice."""
+    # Read twice: once for what stands twice, which the model's own reader takes without complaint,
+    # and once by the model, whose errors name every field.
     try:
         loads(raw)
     except Twice as error:
         raise _wrong(model, error.name, TWICE) from error
+    # What is no JSON at all is the model's to say, with its place in the text.
     except ValueError:
         pass  # the model says what is wrong with it
     return model.model_validate_json(raw)
@@ -85,4 +89,6 @@ def _wrong(model: type[BaseModel], field: str, what: LiteralString) -> Validatio
 
 def is_composed(name: str) -> bool:
     """Whether a name is spelled as Unicode composes it: ``é`` and ``e`` with an accent behind it look the same."""
+    # Two spellings that look the same would be two problems, and feedback on one would miss the
+    # other.
     return name.isascii() or unicodedata.is_normalized("NFC", name)

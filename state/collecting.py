@@ -7,6 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 MANY = 100_000
+# A small amount of garbage is cheaper to look at than to freeze.
 """New objects from which on the first look at them is spared."""
 
 
@@ -21,6 +22,8 @@ def uncollected() -> Generator[None]:
     try:
         yield
     finally:
+        # Thawing moves the frozen objects into the oldest generation, where a search is rare; they
+        # would otherwise be looked at as new ones at once.
         if was and gc.get_count()[0] > MANY:
             gc.freeze()
             gc.unfreeze()

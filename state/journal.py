@@ -24,6 +24,9 @@ class TooLarge(Exception):
         self.kind, self.size, self.room = kind, size, room
 
 
+# The port has two kinds of implementation, logs and a memory for tests. What is stated is not
+# awaited: a policy states many facts for each answer, and a commit for each would cost as many
+# writes to disk.
 class Recorder(Protocol):
     """The append side of a log, seen by one worker under one claim."""
 
@@ -58,6 +61,8 @@ class MemoryRecorder:
         """Keep the record, or raise ``Crashed`` when the log has stopped."""
         if self.stop_after is not None and len(self.records) >= self.stop_after:
             raise Crashed
+        # An address that is recorded twice is what a crash leaves when its worker had not read its
+        # own last commit. The first one counts, since others may have acted on it.
         if (episode, address) in self.records:
             self.repeated += 1
         self.records.setdefault((episode, address), (topic, event))
@@ -78,5 +83,7 @@ class MemoryRecorder:
         return {at: event for (name, at), (_, event) in self.records.items() if name == episode}
 
 
+# It is no ``Exception``, so that no policy and no driver can handle it and go on, as after a real
+# crash.
 class Crashed(BaseException):
     """A log that stops after its n-th append stopped: nothing later was recorded."""

@@ -24,12 +24,15 @@ from schemas.memory import Memory, MemoryItem
 from schemas.questions import Recall
 
 Vectors: TypeAlias = NDArray[np.float32]
+# As many digits as ``recall.select`` rounds to: scores that agree so far are a tie, and go by id.
 DIGITS = 9
+# Episodes that are under way pin few different versions; an older block is made again when it is
+# needed.
 KEPT = 64
+# So few lessons are scored exactly at once.
 SMALL = 24
-"""So few lessons are scored exactly at once."""
+# So many times more are looked at where too few of the nearest are wanted.
 MORE = 4
-"""So many times more are looked at where too few of the nearest are wanted."""
 
 
 @dataclass(slots=True)
@@ -58,6 +61,8 @@ class Block:
         Where some of those are not wanted, over more of them.
         """
         matrix = self.matrix
+        # A handful of lessons, or vectors of another length than the question's, are left to the
+        # exact search: the product would save nothing, or say nothing.
         if matrix is None or len(self.items) <= SMALL or matrix.shape[1] != len(query):
             return nearest(self.items, question, query, meant)
         top = question.top
@@ -69,6 +74,9 @@ class Block:
             scored.sort(key=lambda hit: (-hit[1], hit[0].id))
             scored = scored[:top]
             found = wanted(scored, question, meant)
+            # Found are enough, or there are no more, or those that are left are too far away to be
+            # shown. Only then the search may end, else an unwanted lesson near by would hide a
+            # wanted one.
             if len(found) == question.top or len(scored) < top or scored[-1][1] < meant.floor:
                 return found
             top *= MORE
@@ -86,21 +94,22 @@ class Block:
         sought = _unit(np.array(query, dtype=np.float64))
         if sought is None:
             return None
+        # ``einsum`` adds in NumPy's own loop. Its last bits still hang on the processor, and so
+        # nothing is decided by them.
         about = np.einsum("ij,j->i", matrix, sought)
+        # Lessons of the problem itself are left out, and marked so low that no bound reaches them.
         for row in self.own.get(question.exclude, ()) if question.exclude else ():
             about[row] = -2.0
         left = len(self.items) - len(self.own.get(question.exclude, ()) if question.exclude else ())
         top = min(question.top, left)
         if top <= 0:
             return []
-        least = np.partition(about, len(about) - top)[len(about) - top] - _bound(len(query))
+        # The bound is twice the error of a float32 product of unit vectors, and of rounding to
+        # nine digits: whatever the product may have put in the wrong order is looked at exactly.
+        bound = 2.0 * ((len(query) + 8) * 2.0**-23 + 10.0**-DIGITS)
+        least = np.partition(about, len(about) - top)[len(about) - top] - bound
         rows = np.flatnonzero(about >= least).tolist()
         return [row for row in rows if about[row] > -1.5]
-
-
-def _bound(dimensions: int) -> float:
-    """Twice the error of a float32 product of unit vectors, and of rounding to nine digits."""
-    return 2.0 * ((dimensions + 8) * 2.0**-23 + 10.0**-DIGITS)
 
 
 def _halves(packed: str) -> NDArray[np.float64]:
@@ -117,6 +126,8 @@ def _unit(vector: NDArray[np.float64]) -> Vectors | None:
 
 def _matrix(items: Sequence[MemoryItem], before: Block | None) -> Vectors | None:
     """Unit rows; zeros for lessons without a vector or direction."""
+    # Items are the same objects from version to version, so rows are found by identity: comparing
+    # them would take longer than to make their rows anew.
     known: dict[int, int] = {}
     if before is not None and before.matrix is not None:
         known = {id(item): row for row, item in enumerate(before.items)}
@@ -143,6 +154,8 @@ def _rows(items: Sequence[MemoryItem]) -> Vectors | None:
     for at, row in enumerate(rows):
         if row is None:
             continue
+        # A vector that is not finite would spoil the bound for all others; the exact search tells
+        # it apart.
         if not np.isfinite(row).all():
             return None
         unit = _unit(row)
@@ -173,7 +186,11 @@ class Mirrors:
     def block(self, memory: Memory, role: str) -> Block:
         """The lessons of one role."""
         key = (memory.scope, memory.number, role)
+        # Taken out and put in again, so that the oldest in the dictionary is the one that was
+        # longest unused.
         known = self.blocks.pop(key, None)
+        # A version may be closed again under its number; the memory itself says whether the block
+        # is still its own.
         if known is None or known[0] is not memory:
             before = self.latest.get((memory.scope, role))
             known = (memory, Block.of(memory.of(role, "lesson"), before))

@@ -4,11 +4,24 @@ It is a cache. A snapshot of another log, of another format, or a broken one is 
 then begin at nothing.
 """
 
+# Theory of operation. A state is watched from the moment it is loaded, and ``save`` writes the
+# keys that were touched since, with a head that says how far the log was read. Bodies are small
+# JSON texts of one key each (``snapshot_parts``), so that a save costs what changed and not what
+# is known.
+#
+# A snapshot may be read by one process while another writes it, and a worker puts one into the
+# transaction of its own log. It must never be ahead of that log, or of another log than it says:
+# hence the mark, which changes where a log was set back.
+#
+# Items, versions and labels are parsed when they are first asked for. Most of a large memory is
+# never looked at between two restarts.
+
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -46,6 +59,8 @@ from state.snapshot_parts import (
 )
 from state.tables.table import unmarked
 
+# A change of any body needs a new number. An older file is then dropped and folded anew, which
+# costs time and loses nothing.
 FORMAT = 8
 Row: TypeAlias = tuple[str, str, bytes | None]
 TABLES = """
@@ -70,9 +85,12 @@ class Snapshots:
     def load(self) -> State:
         """The state as it was kept, or an empty one; either is watched from now on."""
         state = State()
+        # Whatever is wrong with a cache, the log is still there; an error here would stop a worker
+        # for nothing.
         with uncollected(), suppress(sqlite3.DatabaseError, ValueError, KeyError, TypeError):
             if self.path.exists():
                 state = self._read()
+        # A file that says nothing of this log would keep its old keys beside the new ones.
         if state.offset == 0:
             self.drop()
         self.touched = state.watch()
@@ -86,12 +104,18 @@ class Snapshots:
             if not self._is_ours(head):
                 db.close()
                 return state
-            _fill(state, db)  # which keeps the connection: items are read when they are needed
+            _fill_learning(state, db, partial(_item_of, db))
+            for episode, body in _rows(db, "uses"):
+                load_uses(state, episode, body)
+            for column, body in _rows(db, "cost"):
+                load_cost(state, column, body)
         except BaseException:
             db.close()
             raise
         state.offset, state.events = head["offset"], head["events"]
         state.dimensions, self.tables = head["dimensions"], head["tables"]
+        # The connection lives as long as the state, since its items are read from there when they
+        # are needed.
         finalize(state, db.close)
         return state
 
@@ -116,6 +140,8 @@ class Snapshots:
             suppress(sqlite3.DatabaseError, ValueError, KeyError, TypeError),
             closing(_connected(self.path)) as db,
         ):
+            # One transaction, so that a writer in another process cannot change the file between
+            # two parts.
             db.execute("begin")
             head = orjson.loads(dict(_rows(db, "meta")).get("head", b"{}"))
             if self._is_ours(head):
@@ -126,6 +152,7 @@ class Snapshots:
         return None
 
     def _is_ours(self, head: dict[str, Any]) -> bool:
+        # The format is looked at first: of another one not even the head can be understood.
         if head.get("format") != FORMAT or head.get("log") != self.log_id:
             return False
         return head.get("mark") == self.mark(head["offset"])
@@ -137,6 +164,8 @@ class Snapshots:
             return self._save_all(state)
         try:
             written = self._put(state, self.touched, anew=False)
+        # A file that was broken since is written as a whole; what was touched alone would leave
+        # holes.
         except sqlite3.DatabaseError:
             written = self._save_all(state)
         self.touched.clear()
@@ -149,6 +178,8 @@ class Snapshots:
     def put(self, state: State, db: sqlite3.Connection) -> None:
         """Write what changed since it was loaded, followed or put, in a transaction whose owner commits it."""
         assert self.touched is not None
+        # The caller commits, so that the snapshot and the records that it speaks of become durable
+        # together.
         _insert(db, self._rows_of(state, self.touched, anew=False))
         self._written(state, self.touched)
         self.touched.clear()
@@ -158,7 +189,15 @@ class Snapshots:
         return self._put(state, everything(state), anew=True)
 
     def _put(self, state: State, touched: Touched, *, anew: bool) -> int:
-        written = self._write(self._rows_of(state, touched, anew=anew))
+        # One commit, so that a crash leaves the snapshot before or this one, and no mixture.
+        db = _connected(self.path)
+        try:
+            db.executescript(TABLES)
+            db.execute("begin immediate")
+            written = _insert(db, self._rows_of(state, touched, anew=anew))
+            db.execute("commit")
+        finally:
+            db.close()
         self._written(state, touched)
         return written - 1
 
@@ -170,9 +209,6 @@ class Snapshots:
     def _rows_of(self, state: State, touched: Touched, *, anew: bool) -> Iterator[Row]:
         """What changed, and the head: one at a time, for together they take more memory than the state."""
         yield from _changed(state, touched, anew=anew)
-        yield self._head(state)
-
-    def _head(self, state: State) -> Row:
         head = {
             "format": FORMAT,
             "log": self.log_id,
@@ -182,19 +218,7 @@ class Snapshots:
             "dimensions": state.dimensions,
             "tables": self.tables,
         }
-        return "meta", "head", orjson.dumps(head)
-
-    def _write(self, rows: Iterable[Row]) -> int:
-        """Write rows in one commit. How many there were."""
-        db = _connected(self.path)
-        try:
-            db.executescript(TABLES)
-            db.execute("begin immediate")
-            written = _insert(db, rows)
-            db.execute("commit")
-            return written
-        finally:
-            db.close()
+        yield "meta", "head", orjson.dumps(head)
 
     def drop(self) -> None:
         """Remove the file and what SQLite keeps beside it."""
@@ -230,6 +254,8 @@ def _insert(db: sqlite3.Connection, rows: Iterable[Row]) -> int:
     gone: list[tuple[str, str]] = []
     count = 0
 
+    # Rows are made while they are written. What is gone is collected beside, because a generator
+    # inside ``executemany`` must not touch the same table.
     def put() -> Iterator[Row]:
         nonlocal count
         for row in rows:
@@ -266,6 +292,7 @@ def _changed(state: State, touched: Touched, *, anew: bool) -> Iterator[Row]:
     for scope, name in sorted(touched.lives):
         life = state.lives.known[scope, name]
         yield "life", scope + SEPARATOR + name, life_body(life)
+        # The item itself, its text and vector, is most of a row and seldom changes.
         if anew or not life.kept:
             yield "item", scope + SEPARATOR + name, item_body(life)
     for scope, number in sorted(touched.versions):
@@ -318,25 +345,19 @@ def _versions(state: State, scope: str, number: int) -> Iterator[Row]:
 # -- reading -----------------------------------------------------------------------------------
 
 
-def _fill(state: State, db: sqlite3.Connection) -> None:
-    """All of a state; its items are read when they are needed."""
-
-    def item(key: str) -> bytes:
-        query = "select body from parts where part = 'item' and key = ?"
-        body: bytes = db.execute(query, (key,)).fetchone()[0]
-        return body
-
-    _fill_learning(state, db, item)
-    for episode, body in _rows(db, "uses"):
-        load_uses(state, episode, body)
-    for column, body in _rows(db, "cost"):
-        load_cost(state, column, body)
+def _item_of(db: sqlite3.Connection, key: str) -> bytes:
+    query = "select body from parts where part = 'item' and key = ?"
+    body: bytes = db.execute(query, (key,)).fetchone()[0]
+    return body
 
 
 def _fill_learning(state: State, db: sqlite3.Connection, item: Callable[[str], bytes]) -> None:
     """What whoever learns goes on from; not who was shown what, nor what it cost."""
+    # Lives come first, for versions name items by them; labels are handed to versions, which are
+    # put together later still.
     state.lives.known.update(load_life(key, body, item) for key, body in _rows(db, "life"))
     labels = KeptLabels(_rows(db, "labels"))
+    # Revisions of a version follow each other by key. The last of them is the one that counts.
     for (key, body), (later, _) in pairwise([*_rows(db, "version"), ("", b"")]):
         newest = key.rpartition(".")[0] != later.rpartition(".")[0]
         _version(state, key, orjson.loads(body), labels, newest=newest)
@@ -380,4 +401,5 @@ def _version(state: State, key: str, body: list[Any], labels: KeptLabels, *, new
 
 def _written(item: MemoryItem, batch: int) -> MemoryItem:
     """The item as it stood after a batch: a rule may have been written again, word for word, since."""
+    # The life holds the item as it was last written; an earlier version had it in another batch.
     return item if item.batch == batch else item._replace(batch=batch)

@@ -26,6 +26,7 @@ from state.folds.outcomes import OutcomesFold
 from state.folds.state import State, number_of, scope_of
 from state.folds.windows import Head, ScopeWindow, Series, Windows
 
+# A sign that stands in no scope and no name, so that the two can be parted again.
 SEPARATOR = "\x1f"
 
 _ITEM = attrgetter(
@@ -56,6 +57,7 @@ def load_life(key: str, body: bytes, item: Callable[[str], bytes]) -> tuple[Item
         return load_item(item(key))
 
     life = ItemUsage(scope, held, since, off, until, embedder, *counts)
+    # Set here and nowhere else: an item that was read from the file need not be written to it.
     life.kept = True
     return (scope, name), life
 
@@ -82,6 +84,8 @@ def version_body(memory: Memory, digest: str) -> bytes:
     items = [[name_of(item), item.batch] for item in memory.items]
     aside = [[place, [name_of(item), item.batch]] for place, item in memory.aside]
     labels = None if memory.labels is None else memory.labels.digest
+    # Order counts: bodies are lists without names, because names would be half of a large
+    # snapshot.
     measures = [dict(memory.learned), aside, dict(memory.standing), labels, memory.embedder]
     return orjson.dumps([digest, items, *measures])
 
@@ -113,6 +117,9 @@ def uses_body(state: State, episode: str) -> bytes:
     """The items that an episode had in its prompts, by name."""
     lives = state.lives.used_in(episode)
     return orjson.dumps([lives[0].scope, [name_of(life.item) for life in lives]])
+
+
+# The fields of ``Known`` are in the order of its declaration; a new one is a new format.
 
 
 def load_uses(state: State, episode: str, body: bytes) -> None:
@@ -171,6 +178,8 @@ class KeptLabels:
         """The labels of this digest, on top of those before."""
         rows, self.rows = self.rows, []
         for key, body in rows:  # those before come first
+            # Keys begin with scope and number, and so the labels that others build upon are made
+            # first.
             number, before, new = orjson.loads(body)
             said = tuple(Label(name, tuple(whose), at, right) for name, whose, at, right in new)
             name = key.rpartition(".")[2]
@@ -193,6 +202,7 @@ def load_stated(state: State, rows: Iterable[tuple[str, bytes]]) -> None:
         scope, _, episode = key.partition(SEPARATOR)
         bodies.setdefault(scope, []).append((episode, body))
     for scope, held in bodies.items():
+        # Most scopes of a log are never asked for their confidences again.
         state.memory(scope).labelling.later.append(partial(_stated, held))
 
 
@@ -225,6 +235,7 @@ def load_scope(fold: MemoryFold, body: bytes) -> None:
     fold.forgetting = Forgetting(subjects, owed, Limits(**limits), *lost)
 
 
+# What was forgotten comes with the window: an episode of a forgotten problem may still end.
 _WINDOW = attrgetter(*("closed", "versioned", "ticked", "forgotten"))
 
 

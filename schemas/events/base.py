@@ -16,6 +16,8 @@ Act: TypeAlias = Literal["generated", "assessed", "decided", "recalled", "learne
 class Event(Struct, tag_field="kind"):
     """One immutable thing that happened."""
 
+    # Subclasses say these of themselves, and none of it is written: a record's kind tells its
+    # class.
     act: ClassVar[Act] = "kept"
     later: ClassVar[tuple[str, ...]] = ()
     """Fields that records of earlier builds lack; this build always says the first of them."""

@@ -24,6 +24,7 @@ Refused = (DecodeError, UnicodeError, RecursionError)
 def _reader(kind: str, model: type[Event]) -> Callable[[bytes | str], Event]:
     """What makes an event of a body; old versions climb the ladder first, where there is one."""
     read: Callable[[bytes | str], Event] = Decoder(model, dec_hook=model_within).decode
+    # Almost every kind has no older version, and is read in one pass from bytes to struct.
     if all(kind != each for each, _ in UPCASTS):
         return read
     return lambda body: read(orjson.dumps(upcast(orjson.loads(body))))
@@ -33,6 +34,8 @@ READERS = {kind: _reader(kind, model) for kind, model in KINDS.items()}
 """What makes an event of a body, by kind: for loops over whole logs; ``decode`` says what is wrong with one."""
 
 
+# It is kept byte for byte. A log that passes through an older build must lose nothing of a newer
+# one.
 class UnknownEvent(Event):
     """An event of a kind that this build does not know; its body is kept as it came."""
 
@@ -63,10 +66,14 @@ def as_written(event: E) -> E:
     number which JSON cannot say.
     """
     try:
+        # A struct is not checked when it is made, so it is read back before it is written: what
+        # nobody could read again must never reach a log, where it would stop every reader.
         again = decode(event.kind, encode(event))
     except (BadEvent, TypeError, UnicodeError, RecursionError):
         _refuse_what_json_cannot_say(event)
         raise
+    # Two events may differ in a number that JSON cannot say, such as one that is not finite;
+    # otherwise what was read is what every reader will find, and it is used from here on.
     if again != event:
         _refuse_what_json_cannot_say(event)
     return cast("E", again)
@@ -90,8 +97,10 @@ def decode(kind: str, body: bytes | str) -> Event:
     try:
         return read(body)
     except Refused as error:
+        # A version is looked for only where reading failed, because this costs a second pass.
         if _is_of_another_version(body):
             return _unknown(kind, body)
+        # JSON has one kind of number; other writers spell a whole one with a point.
         try:
             return read(orjson.dumps(_whole(orjson.loads(body))))
         except (*Refused, ValueError, TypeError):
@@ -115,11 +124,14 @@ def _is_of_another_version(body: bytes | str) -> bool:
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError:
+        # Anything else under that name is a fault of the body and not a version.
         return False
     said = cast("dict[str, Any]", value).get("version") if isinstance(value, dict) else None
     return type(said) is int and said != 1
 
 
+# These are the words of the library's messages; where a new one says it otherwise, the whole text
+# is told.
 _AT = " - at `$"
 _NAMED = re.compile(r"Object (?P<what>.*) field `(?P<where>\w+)`")
 

@@ -17,6 +17,7 @@ from schemas.events import (
 )
 from schemas.events.base import AnswerEvent, Event
 
+# The order is that of the generated schemas and of pages; kinds are found by name.
 ANSWERS: tuple[type[AnswerEvent], ...] = (
     episode.Completed,
     episode.Recalled,

@@ -15,6 +15,8 @@ def upcast(
     body: dict[str, Any], ladder: Mapping[tuple[str, int], Upcast] = UPCASTS
 ) -> dict[str, Any]:
     """The body at its newest version."""
+    # Step by step, so that each knows two neighbouring versions alone and none is ever touched
+    # again.
     while (step := ladder.get((body["kind"], body.get("version", 1)))) is not None:
         body = step(body)
     return body

@@ -17,12 +17,13 @@ from schemas.budget import Budget
 from schemas.events.episode import Completed
 
 DAY_MS = 86_400_000
+# Costs are kept in billionths.
 NANO = 1_000_000_000
-"""Costs are kept in billionths."""
 
 
 def day_of(at_ms: int) -> str:
     """The day of a moment in Unix milliseconds, in UTC: ``2026-11-25``."""
+    # The platform's own conversion of time stamps depends on its zone; an addition does not.
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=at_ms)).date().isoformat()
 
 
@@ -46,6 +47,7 @@ class DaySpent:
     @classmethod
     def of(cls, said: Completed) -> DaySpent:
         """What one call spent; nothing where its reply was taken over from elsewhere."""
+        # A reply that was taken over was paid by the episode that it came from.
         if said.reused:
             return cls()
         tokens, cost = said.tokens, said.cost
@@ -83,11 +85,15 @@ class DaySpent:
 
     def over(self, budget: Budget, open_calls: int = 0) -> str | None:
         """Why a budget covers no other call, in words; nothing where it does. ``open_calls`` wait for replies."""
+        # Calls under way count, or else a budget of one call would let all lanes of an episode
+        # begin.
         if budget.calls is not None and self.calls + open_calls >= budget.calls:
             return f"{budget.calls:,} call{'' if budget.calls == 1 else 's'}"
         if budget.tokens is not None:
             if self.unknown_tokens and not self.most_tokens:
                 return f"{budget.tokens:,} tokens; those of its calls are unknown"
+            # Unknown calls count as the dearest known one: a budget that is passed because an
+            # endpoint reports nothing would be none.
             if self.tokens + self.unknown_tokens * self.most_tokens >= budget.tokens:
                 return f"{budget.tokens:,} tokens"
         if budget.cost is not None:
@@ -120,6 +126,7 @@ class BudgetsFold:
 
     def rows(self) -> list[list[Any]]:
         """The newest day's sums as plain values: tenant, day, and the fields of ``DaySpent``."""
+        # Only the newest day's budget can still refuse anything; earlier days stand in the log.
         newest = max((day for _, day in self.spent), default="")
         found = sorted(
             ((key, each) for key, each in self.spent.items() if key[1] == newest),

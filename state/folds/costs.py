@@ -9,6 +9,8 @@ from schemas.events.episode import Completed
 
 Column: TypeAlias = Literal["episodes", "learning", "probes"]
 COLUMNS: tuple[Column, ...] = ("episodes", "learning", "probes")
+# Three columns that are never added up: what an answer costs is not what learning or a probe
+# costs, and a sum would hide each of them.
 COLUMN_OF: dict[str, Column] = {"b": "learning", "q": "probes"}
 """By the first letter of an episode's name."""
 
@@ -30,6 +32,8 @@ class Spent:
         prompt, completion = said.prompt_tokens, said.completion_tokens
         cost, seconds = said.cost, said.seconds
         self.calls += 1
+        # Prompt and completion tokens are summed as far as they are known, and the sum of both is
+        # unknown as soon as one part is.
         if prompt is not None:
             self.prompt_tokens += prompt
         if completion is not None:

@@ -13,7 +13,7 @@ Source: design/architecture.md#verbs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -33,10 +33,12 @@ from schemas.outcome import Outcome
 from schemas.problem import Limits
 from state.folds.learned import Learned
 
+# A consolidation that was refused, or kept what there was, put no word of the batch into the
+# rules.
 WRITTEN = ("consolidated",)
-"""Results of a consolidation that put words of the batch into the rules."""
 
 
+# A port with one implementation for each log, and one for tests.
 class Records(Protocol):
     """Parts of the log, for what folds do not keep."""
 
@@ -67,6 +69,8 @@ class Forgetting:
     stale: set[str] = field(default_factory=set[str])
     """Roles whose rules rest on what was withdrawn."""
     regraded: set[int] = field(default_factory=set[int])
+    # More was lost than outcomes: a revision for outcomes alone would keep lessons that have to
+    # go.
     """Those that are owed only because answers were graded anew, in them or before: nothing is withdrawn."""
 
     @property
@@ -91,6 +95,7 @@ class Forgetting:
 
     def speaks_of(self, event: Event) -> bool:
         """Whether a fact was stated of a forgotten problem or of an episode that worked on it."""
+        # Any of these names may lead to the problem; a fact that names it in none is not about it.
         said = (getattr(event, name, None) for name in ("subject", "source", "episode", "pair"))
         named = [each for each in said if isinstance(each, str)]
         return any(each in self.subjects.values() or self.covers(each) for each in named)
@@ -107,6 +112,8 @@ class Forgetting:
     def owe(self, numbers: Collection[int]) -> None:
         """These versions, and no others, have to be closed again, for more than their outcomes."""
         self.owed = sorted({*self.owed, *numbers})
+        # What is owed for being forgotten is stronger than what is owed for an outcome: it
+        # withdraws more.
         self.regraded.difference_update(numbers)
 
     def owe_outcomes(self, numbers: Collection[int]) -> None:
@@ -123,6 +130,8 @@ class Forgetting:
         """A version was closed again."""
         self.owed = [each for each in self.owed if each != number]
         self.regraded.discard(number)
+        # Lists of lessons and roles are carried from version to version while any is owed, and end
+        # with the last.
         self.withdrawn, self.stale = (withdrawn, stale) if self.owed else (set(), set())
 
     def touched(
@@ -141,7 +150,15 @@ class Forgetting:
         rests = any(map(self.covers, closed.members)) or any(
             isinstance(fact, PrincipleInduced) for fact in facts
         )
-        return withdrawn, self.stale | set(_stale(withdrawn, journal, rests))
+        # Nobody can say which words of a rule came from which lesson; so all rules of a role that
+        # rest on a withdrawn one are stale, or, where no lessons are named, on the whole batch.
+        stale = set(self.stale)
+        for event in journal.values():
+            if isinstance(event, KnowledgeConsolidated) and event.result in WRITTEN:
+                named = withdrawn.intersection(event.lessons)
+                if named or (rests and not event.lessons):
+                    stale.add(event.role)
+        return withdrawn, stale
 
     def left(self, journal: Mapping[str, Event]) -> list[Event]:
         """Return the facts of a batch that learning rules took, less those that are forgotten.
@@ -165,6 +182,8 @@ class Forgetting:
 
         ``anew`` gives the outcomes of answers that were graded anew.
         """
+        # Outcomes are taken as they were recorded when the batch was learned from, unless the
+        # answer was graded anew: a label that came later counts in a later version.
         pairs = zip(closed.members, closed.outcomes, strict=True)
         left = [(m, anew(m) or outcome) for m, outcome in pairs if not self.covers(m)]
         return structs.replace(
@@ -202,17 +221,10 @@ def stated(journal_of: Callable[[str], Mapping[str, Event]], memory: Memory) -> 
         revision -= 1
 
 
-def _stale(withdrawn: set[str], journal: Mapping[str, Event], rests: bool) -> Iterator[str]:
-    """Roles whose rules were written of withdrawn lessons, or of no lessons where the batch ``rests``."""
-    for event in journal.values():
-        if not isinstance(event, KnowledgeConsolidated) or event.result not in WRITTEN:
-            continue
-        if withdrawn.intersection(event.lessons) or (rests and not event.lessons):
-            yield event.role
-
-
 def blank(item: MemoryItem) -> MemoryItem:
     """Return what tables keep of a withdrawn item: only that there was one."""
+    # The text's digest stays, so that a reader of tables can tell a withdrawn rule from a new one
+    # of its id.
     return MemoryItem(
         id=item.id,
         kind=item.kind,

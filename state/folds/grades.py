@@ -60,6 +60,7 @@ class Known(NamedTuple):
 NOTHING = Known()
 
 
+# A worker keeps the grades of every episode, and most of them are one of a few.
 @lru_cache(maxsize=4096)
 def _shared(known: Known) -> Known:
     """One for all episodes that have it alike: a worker keeps those of all."""
@@ -68,6 +69,9 @@ def _shared(known: Known) -> Known:
 
 def word_of(event: Graded) -> Word:
     """A grade, without its place and its reasons."""
+    # Logs of earlier builds hold verdicts of version 1. They stood until the next feedback of any
+    # kind, and go on to do so: a log must not fold to something else because the product was
+    # updated.
     person = event.by == "feedback" and event.grader.startswith("verdict@")
     who = event.source or "unknown" if person else event.grader
     return Word(event.outcome, who, person, event.by == "regrade")

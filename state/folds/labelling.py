@@ -20,6 +20,8 @@ Outcome = Callable[[str], str]
 KNOWN = {"right": True, "wrong": False}
 
 
+# The keys of thousands of episodes differ by a handful; sharing them keeps a worker's memory
+# small.
 @lru_cache(maxsize=4096)
 def _shared(*key: str) -> tuple[str, ...]:
     """Return the key of a confidence, shared by all episodes that have it alike."""
@@ -58,9 +60,12 @@ class Labelling:
     def reflected(self, episode: str, event: Reflected) -> None:
         """Take a confidence, if the record says whose it is."""
         settings, model, source = event.settings, event.backbones, event.confidence_source
+        # Records of earlier builds do not say whose confidence it is. A label without its owner
+        # would be fitted to the wrong model.
         if event.confidence is None or settings is None or model is None or source is None:
             return
         key = _shared(event.domain, event.policy, settings, model, source)
+        # The first confidence of an episode counts, as the first record of an address does.
         self.stated.setdefault(episode, Stated(key, event.confidence))
 
     def regraded(self, episode: str) -> None:
@@ -79,6 +84,7 @@ class Labelling:
 
     def changed(self, outcome: Outcome) -> Iterator[Label]:
         """Labels that differ from what was counted, in order of episodes."""
+        # In order of names, and not of grades, so that a version's labels have one digest.
         for episode in sorted(self.graded):
             known, right = self.stated[episode], KNOWN.get(outcome(episode))
             if right is not known.right:
@@ -95,6 +101,7 @@ class Labelling:
             self.stated[label.episode].right = label.right
 
     def forget(self, prefix: str) -> None:
+        # Confidences of a forgotten problem must not stay in calibrators that are fitted later.
         """Drop the confidences of a problem's episodes."""
         for episode in [name for name in self.stated if name.startswith(prefix)]:
             del self.stated[episode]

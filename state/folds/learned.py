@@ -40,6 +40,8 @@ class Learned:
             self.order = None
 
     def _ordered(self) -> list[Event]:
+        # Sorting is put off until something is asked for, because a learning episode says much
+        # before that.
         if self.order is None:
             self.order = [self.said[address] for address in sorted(self.said, key=address_order)]
         return self.order
@@ -76,6 +78,8 @@ class Learned:
     def items(self, batch: int) -> list[MemoryItem]:
         """The lessons as memory items, each with its vector, or the one that stands in its place."""
         lessons = list(self._all(LessonDistilled))
+        # Lessons whose vectors are not there yet still are lessons; the log may end between the
+        # two.
         vectors: list[str | None] = [*self.vectors, *([None] * len(lessons))]
         return [
             lesson_of(lesson, batch, vector)

@@ -60,6 +60,8 @@ class ItemUsage:
 
 def name_of(item: MemoryItem) -> str:
     """The item's name among all that its scope ever knew."""
+    # Ids of rules return with other texts: R1 of one version is not R1 of another. Lessons have
+    # ids of their own.
     return item.id if item.kind == "lesson" else f"{item.role}/{item.id}~{item.text_digest}"
 
 
@@ -82,15 +84,32 @@ class LivesFold:
     def versioned(self, before: Memory, after: Memory, offset: int) -> Iterator[ItemUsage]:
         """A version came: new items begin, those left out end. The lives that changed."""
         named = self._named(before)
+        # Items are the same objects while they stand, so that identity tells what is new without
+        # comparing texts.
         stays, old = set(map(id, after.items)), set(map(id, before.items))
         for item in before.items:
             if id(item) not in stays:
+                # It stands up to the version before, whatever becomes of its id.
                 named.pop(item.id, None)
-                yield self._end(after, item, offset)
-        for item in after.items:
-            if id(item) not in old:
-                named[item.id] = life = self._begin(after, item, offset)
+                life = self.known[after.scope, name_of(item)]
+                life.until, life.off = after.number, offset
                 yield life
+        for item in after.items:
+            if id(item) in old:
+                continue
+            key, maker = (after.scope, name_of(item)), after.embedder if item.vector else None
+            life = self.known.get(key) or ItemUsage(
+                after.scope, item, after.number, offset, None, maker
+            )
+            if key not in self.known:
+                self.known[key] = life
+            else:
+                if life.until is not None and life.until < after.number:  # back after a break
+                    life.since = after.number
+                life.until, life.off, life.withdrawn, life.embedder = None, offset, False, maker
+                life.becomes(item)
+            named[item.id] = life
+            yield life
         if len(named) == len(after.items):
             self.index[after.scope] = (after, named)
         else:  # rules of two roles share an id: the index is made anew
@@ -102,6 +121,7 @@ class LivesFold:
         if not (before.aside or after.aside):
             return
         now = {name_of(item): item for _, item in after.aside}
+        # Those in one of the two, and not in both, changed.
         for name in now.keys() ^ {name_of(item) for _, item in before.aside}:
             life = self.known.get((after.scope, name))
             if life is None:  # a rule with a retired text, written again under another id
@@ -122,7 +142,15 @@ class LivesFold:
         for name in sorted(was.keys() ^ now.keys()):
             life = self.known[new.scope, name]
             life.off = offset
-            _stand(life, spans.last(name), new.number, back=name in now)
+            span = spans.last(name)
+            if span is not None:
+                life.since, life.until, item = span
+                life.withdrawn = False
+                life.becomes(item)
+            elif name not in now:
+                # No version holds it any more. Its name and its uses stay, its text goes.
+                life.until, life.withdrawn = new.number, True
+                life.becomes(blank(life.item))
             yield life
         aside = _by_name(item for _, item in new.aside)
         for name in sorted(aside.keys() ^ _by_name(item for _, item in old.aside).keys()):
@@ -134,6 +162,7 @@ class LivesFold:
         self, episodes: Collection[str], outcome: Callable[[str], str], offset: int
     ) -> Iterator[ItemUsage]:
         """Take back the opportunities that a forgotten problem's episodes were."""
+        # By name, so that rows which follow from it are written in one order on every machine.
         for episode in sorted(self.uses.keys() & episodes):
             lives = self.used_in(episode)
             del self.uses[episode]
@@ -142,23 +171,6 @@ class LivesFold:
                 life.uses -= 1
                 life.off = offset
             yield from lives
-
-    def _end(self, after: Memory, item: MemoryItem, offset: int) -> ItemUsage:
-        life = self.known[after.scope, name_of(item)]
-        life.until, life.off = after.number, offset
-        return life
-
-    def _begin(self, after: Memory, item: MemoryItem, offset: int) -> ItemUsage:
-        key, maker = (after.scope, name_of(item)), after.embedder if item.vector else None
-        life = self.known.get(key)
-        if life is None:
-            life = self.known[key] = ItemUsage(after.scope, item, after.number, offset, None, maker)
-            return life
-        if life.until is not None and life.until < after.number:  # it comes back after a break
-            life.since = after.number
-        life.until, life.off, life.withdrawn, life.embedder = None, offset, False, maker
-        life.becomes(item)
-        return life
 
     def used(
         self, episode: str, memory: Memory, ids: Iterable[str], outcome: str, offset: int
@@ -175,6 +187,7 @@ class LivesFold:
         return lives
 
     def graded(self, episode: str, before: str, now: str, offset: int) -> tuple[ItemUsage, ...]:
+        # The old outcome is taken back first: counts are absolute, and an episode counts once.
         """An episode's outcome changed. The lives that changed with it."""
         lives = self.used_in(episode)
         self._count(lives, before, -1)
@@ -238,14 +251,3 @@ class Spans:
         while since > 0 and name in self._at(since - 1):
             since -= 1
         return since, None if until == self.upto else until + 1, self._at(until)[name]
-
-
-def _stand(life: ItemUsage, span: Span | None, number: int, *, back: bool) -> None:
-    """Let a life say what versions up to this number hold of its item."""
-    if span is not None:
-        life.since, life.until, item = span
-        life.withdrawn = False
-        life.becomes(item)
-    elif not back:
-        life.until, life.withdrawn = number, True
-        life.becomes(blank(life.item))

@@ -22,6 +22,7 @@ Reflection: TypeAlias = Callable[[str], Reflected]
 
 def members_of(closed: BatchClosed, reflection: Reflection) -> list[Measured]:
     """Return the measures of a batch's members, if its rule asks for them."""
+    # A policy that names no rule measures nothing, and its members need not be read again.
     if closed.rule is None:
         return []
     pairs = zip(closed.members, closed.outcomes, strict=True)
@@ -61,11 +62,14 @@ def met(closed: BatchClosed, reflection: Reflection, versions: Versions) -> Iter
     """What each member of a batch met, in its order. Another tool's trace met nothing: it tells of no item's worth."""
     known: dict[tuple[int, int | None], dict[str, MemoryItem]] = {}
     for episode, outcome in zip(closed.members, closed.outcomes, strict=True):
+        # A trace of another tool pinned no memory of ours.
         if is_taken(episode):
             continue
         said = reflection(episode)
         pinned = (said.memory_version, said.memory_revision)
         if pinned not in known:
+            # Episodes pin the version that they opened with, and may have been shown items that
+            # are gone by now.
             items = versions.pinned(*pinned).items if pinned[0] in versions else ()
             known[pinned] = {item.id: item for item in items}
         of = known[pinned].get
@@ -82,6 +86,8 @@ def standing_after(
     members = list(met(closed, reflection, versions))
     kinds = ("lesson",) if closed.retirement == BY_ITSELF else ()
     found: Iterable[Opportunity] = [member.opportunity(*kinds) for member in members]
+    # Lessons that say the same are counted as one before they are tallied, else each alone would
+    # have too few opportunities to be judged.
     if closed.retirement in AS_ONE:
         found = shared(standing, found)
     after = tallied(standing, found)

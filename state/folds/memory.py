@@ -1,10 +1,19 @@
 """Memory versions as a fold over learning episodes. Needs no policy code: golden logs rebuild for ever."""
 
+# Theory of operation. ``feed`` takes the records of one scope. A batch is closed
+# (``BatchClosed``), its learning episode says what it learned, and ``MemoryVersioned`` ends it
+# with a digest; ``following`` puts the version together, and a digest that is not met raises.
+# Everything that a version needs is popped then, since a scope may run for years.
+#
+# A revision is the same number closed again: for other vectors, because a problem was forgotten,
+# or because answers were graded anew. It is reckoned from the revision before and from the log,
+# and it never looks at what came after its batch.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 from msgspec import structs
 
@@ -32,8 +41,6 @@ from state.folds.succession import Measures, assembled, next_memory, rules_again
 from state.folds.versions import Versions
 
 __all__ = ["Learned", "MemoryFold", "MemoryMismatch", "next_memory"]
-
-Take: TypeAlias = Callable[[Any, str, str, Any], None]
 
 
 class MemoryMismatch(ValueError):
@@ -94,11 +101,32 @@ class MemoryFold:
 
     def feed(self, episode: str, address: str, event: Event) -> None:
         """Take one record. Raises ``MemoryMismatch`` when a version's digest is not met."""
-        take = self.TAKES.get(type(event))
-        if take is not None:
-            take(self, episode, address, event)
-        elif episode.startswith("b/"):
-            self._begun(episode).feed(address, event)
+        if type(event) not in self.TAKES:
+            if episode.startswith("b/"):
+                self._begun(episode).feed(address, event)
+            return
+        match event:
+            # A problem may be forgotten while its episode still runs; what that leaves is not taken.
+            case Reflected() if not self.forgetting.covers(episode):
+                self.reflected[episode] = event
+                self.labelling.reflected(episode, event)
+            case Graded():
+                self._graded(episode, event)
+            case KnowledgeRevised():
+                self.words.setdefault(address, event)
+            case EmbedderChanged():
+                # Vectors are owed where there are any, or where a former change is under way.
+                known, begun = self.latest.embedder, self.begun_anew
+                settled = known is None or (known == event.embedder and begun is None)
+                self.changing = None if settled else event.embedder
+            case ProblemForgotten():
+                self._forgotten(event)
+            case BatchClosed():
+                self._closed(event)
+            case MemoryVersioned():
+                self._version(episode, event)
+            case _:
+                pass
 
     def awaits(self, episode: str) -> bool:
         """Whether a learning episode may still say something: its batch is closed, its version not there yet.
@@ -114,44 +142,44 @@ class MemoryFold:
         closed = self.batches.get(batch)
         return closed is not None and closed.revision == revision
 
-    def _reflected(self, episode: str, address: str, event: Reflected) -> None:
-        if not self.forgetting.covers(episode):
-            self.reflected[episode] = event
-            self.labelling.reflected(episode, event)
-
-    def _graded(self, episode: str, address: str, event: Graded) -> None:
+    def _graded(self, episode: str, event: Graded) -> None:
         """A label may have changed; and versions that rest on another outcome are closed again."""
         self.labelling.regraded(episode)
         if event.relearned_from is not None:
             last = max([*self.versions, *self.batches])
             self.forgetting.owe_outcomes(range(event.relearned_from, last + 1))
 
-    def _said(self, episode: str, address: str, event: KnowledgeRevised) -> None:
-        self.words.setdefault(address, event)
-
-    def _closed(self, episode: str, address: str, event: BatchClosed) -> None:
+    def _closed(self, event: BatchClosed) -> None:
         self.batches[event.batch] = event
         if event.revision is None:
             self.labelling.closed(event)
+            # Its closer may not have read yet that something is being forgotten. Then its version
+            # is owed again like those before it, instead of being refused.
             if self.forgetting.is_unknown_to(event):
                 self.forgetting.owe_unaware(event)
 
-    def _version(self, episode: str, address: str, event: MemoryVersioned) -> None:
+    def _version(self, episode: str, event: MemoryVersioned) -> None:
         known = self.versions.get(event.number)
+        # A second record of the same version, as two workers may write in a takeover, changes
+        # nothing.
         if event.number > 0 and known is not None and known.revision >= (event.revision or 0):
             return
         learned = self.learning.pop(episode, Learned())
         closed = self.batches.pop(event.number, None)
         memory = self.following(learned, event.number, event.live_from, closed)
+        # A version that is closed again anyway may have been made by somebody who did not know why
+        # yet.
         if memory.state() != event.state and not self.forgetting.replaces(event):
             raise MemoryMismatch(
                 f"{self.scope}: version {memory.name} does not add up to its records"
             )
+        # Other vectors withdraw nothing and end no batch, and so the rest is not looked at.
         if closed is not None and closed.embedder is not None:
             self.changing = None if self.changing == closed.embedder else self.changing
             self.versions.revise(memory)
             return
         if memory.revision:
+            # Of a revision for outcomes nothing is lost; what was withdrawn before stays so.
             quiet = closed is not None and closed.regraded
             lost = (set[str](), set[str]()) if quiet else self.touched(event.number)
             self.forgetting.done(event.number, *lost)
@@ -160,6 +188,8 @@ class MemoryFold:
         self.versions[event.number] = memory
         self.labelling.counted(memory.labels, memory.number)
         for address in (closed.revised or ()) if closed is not None else ():
+            # Members are kept until their version stands, for a crash before it learns from them
+            # again.
             self.words.pop(address, None)
         for member in closed.members if closed is not None else ():
             self.reflected.pop(member, None)
@@ -180,6 +210,8 @@ class MemoryFold:
         if closed.revision is not None:
             return self._revised(previous, learned, closed, live_from)
         labels = previous.labels
+        # Labels are counted only where the batch asked for calibration when it was closed: what is
+        # fitted later must not change what a version holds.
         if closed.calibration is not None:
             labels = self.labelling.count(labels, number, self.outcome)
         words = [self.words[address] for address in closed.revised or ()]
@@ -215,12 +247,6 @@ class MemoryFold:
 
     # -- another embedder -----------------------------------------------------------------------
 
-    def _change(self, episode: str, address: str, event: EmbedderChanged) -> None:
-        """Owe vectors by another embedder, where there are any, or where a former change is under way."""
-        known, begun = self.latest.embedder, self.begun_anew
-        settled = known is None or (known == event.embedder and begun is None)
-        self.changing = None if settled else event.embedder
-
     @property
     def begun_anew(self) -> BatchClosed | None:
         """The newest version's closing for other vectors, where those are not all there yet."""
@@ -236,22 +262,30 @@ class MemoryFold:
 
     # -- forgetting --------------------------------------------------------------------------------
 
-    def _forgotten(self, episode: str, address: str, event: ProblemForgotten) -> None:
+    def _forgotten(self, event: ProblemForgotten) -> None:
         prefix = self.forgetting.add(event)
         self.labelling.forget(prefix)
         for name in [name for name in self.reflected if name.startswith(prefix)]:
             del self.reflected[name]
         last = max([*self.versions, *self.batches])
-        touched = (n for n in range(1, last + 1) if self._has_member(n, prefix))
-        first = next(touched, last + 1)
+        # Every version from the first that learned from the problem rests on it, through the rules
+        # that were carried on. Earlier ones stay as they are.
+        first = next(
+            (
+                number
+                for number in range(1, last + 1)
+                if any(member.startswith(prefix) for member in self.closing(number).members)
+            ),
+            last + 1,
+        )
         self.forgetting.owe(range(first, last + 1))
-
-    def _has_member(self, number: int, prefix: str) -> bool:
-        return any(member.startswith(prefix) for member in self.closing(number).members)
 
     def closing(self, number: int) -> BatchClosed:
         """How a batch was closed last. Raises ``LookupError``."""
-        known = self.batches.get(number) or self._found(self._episode(number), "batch")
+        version = self.versions.get(number)
+        revision = None if version is None else version.revision
+        episode = learning_id(self.scope, number, revision)
+        known = self.batches.get(number) or self._found(episode, "batch")
         if not isinstance(known, BatchClosed):
             raise LookupError(f"{self.scope}: batch {number} is not on the log")
         return known
@@ -283,6 +317,8 @@ class MemoryFold:
         stale = set[str]() if closed.regraded else self.touched(number)[1]
         rules = rules_again(previous, old, said, stale)
         before = [i for i in previous.whole() if i.kind == "lesson" and i.batch >= live_from]
+        # Another embedder took over after the version was made; its lessons keep the vectors that
+        # they had in it.
         if previous.embedder != old.embedder:
             before = [old.item(lesson.id) or lesson for lesson in before]
         lessons = [*before, *self.kept(number), *learned.items(number)]
@@ -291,7 +327,14 @@ class MemoryFold:
         )
         words = old.standing.get("ruled", {})
         standing = ruled(previous.standing, words.items())
-        again = self._facts_again(old) if closed.regraded else learned.facts
+        again = learned.facts
+        if closed.regraded:
+            # Nobody is asked when outcomes change, so the facts are those of the newest revision
+            # in which somebody was. A first closing has them in ``facts_kept`` already.
+            journal = stated(self.journal, old)
+            asked = journal["batch"]
+            assert isinstance(asked, BatchClosed)
+            again = [] if asked.revision is None else self.forgetting.left(journal)
         facts = [*self.facts_kept(number), *again]
         measures = self._measures(previous, standing, labels, closed, facts, learned)
         measures = replace(measures, embedder=old.embedder)
@@ -302,18 +345,6 @@ class MemoryFold:
         forgotten.
         """
         return self.forgetting.left(self.journal(learning_id(self.scope, number)))
-
-    def _facts_again(self, old: Memory) -> list[Event]:
-        """Return the facts that a version's newest revision stated when somebody was asked; none of a first closing."""
-        journal = stated(self.journal, old)
-        closed = journal["batch"]
-        assert isinstance(closed, BatchClosed)
-        return [] if closed.revision is None else self.forgetting.left(journal)
-
-    def _episode(self, number: int) -> str:
-        """The learning episode of a version's newest revision."""
-        known = self.versions.get(number)
-        return learning_id(self.scope, number, known.revision if known is not None else None)
 
     def closing_without(self, number: int) -> BatchClosed:
         """The closing of a batch once more: without members that were forgotten, with outcomes as graded anew."""
@@ -331,13 +362,10 @@ class MemoryFold:
             raise LookupError(f"{self.scope}: this needs the log to read {episode} from")
         return self.records
 
-    TAKES: ClassVar[Mapping[type[Event], Take]] = {
-        Reflected: _reflected,
-        Graded: _graded,
-        KnowledgeRevised: _said,
-        EmbedderChanged: _change,
-        ProblemForgotten: _forgotten,
-        BatchClosed: _closed,
-        MemoryVersioned: _version,
-    }
-    """What takes each type of event; of the others those that a learning episode says count."""
+    TAKES: ClassVar[frozenset[type[Event]]] = frozenset(
+        {
+            *(Reflected, Graded, KnowledgeRevised, EmbedderChanged),
+            *(ProblemForgotten, BatchClosed, MemoryVersioned),
+        }
+    )
+    """Types of records that it takes of any episode; of others those that a learning episode says count."""

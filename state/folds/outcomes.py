@@ -17,6 +17,7 @@ class OutcomesFold(GradesFold):
 
     def take(self, offset: int, episode: str, event: Graded) -> None:
         """Take one grade from its place on the log."""
+        # The place of the newest grade is kept, since rows say which record changed them last.
         self.feed(episode, event)
         self.offsets[episode] = offset
 

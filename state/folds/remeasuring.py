@@ -7,7 +7,7 @@ principle or proposal, or what an episode said that it measured.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -28,6 +28,8 @@ from state.folds.measuring import members_of, numbers_after
 from state.folds.versions import Versions
 
 
+# The part of ``MemoryFold`` that is asked here. It is a protocol, because that module imports this
+# one.
 class Past(Protocol):
     """The past of a scope: everything that is known of it, however long ago."""
 
@@ -64,8 +66,21 @@ class Remeasuring:
     @classmethod
     def of(cls, past: Past, closed: BatchClosed, learned: Learned) -> Remeasuring:
         """With every vector that is named up to there; a batch that is new has none but its own."""
-        before = () if closed.revision is None else _named_upto(past, closed.batch)
-        return cls(past, closed, _known_by([*before, *learned.named]))
+        episodes = (
+            learning_id(past.versions[number].scope, number, revision)
+            for number in range(1, closed.batch + 1 if closed.revision is not None else 1)
+            for revision in range(past.versions[number].revision + 1)
+        )
+        said = (each for episode in episodes for each in past.journal(episode).values())
+        named = [each for each in said if isinstance(each, Embedded) and each.texts is not None]
+        known: dict[str, Anew] = {}
+        # The first vector of a text counts: an endpoint may give another one when it is asked
+        # again.
+        for each in [*named, *learned.named]:
+            anew = known.setdefault(each.embedder, Anew())
+            for text, vector in zip(each.texts or (), each.vectors, strict=False):
+                anew.known.setdefault(text, vector)
+        return cls(past, closed, known)
 
     @property
     def vectors(self) -> Anew:
@@ -76,6 +91,7 @@ class Remeasuring:
         """The learned state after the batch."""
         state = numbers_after(before, self.closed, facts, self._members(before, self.closed))
         made = made_by(self.past, before, self.closed)
+        # What was folded by the embedder that is wanted holds its vectors already.
         return state if made == self.closed.measured else self.held(state)
 
     def held(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -101,6 +117,8 @@ class Remeasuring:
         """Every batch up to this one, as it was folded."""
         for number in range(1, self.closed.batch + 1):
             before = self.past.versions[number - 1]
+            # The batch itself counts as it is being closed; those before it as their versions were
+            # learned.
             now = number == self.closed.batch and self.closed.embedder is None
             closed = self.closed if now else self._taught(number)
             yield Folded(before.learned, self._members(before, closed), closed.constants or {})
@@ -114,6 +132,8 @@ class Remeasuring:
     def _members(self, before: Memory, closed: BatchClosed) -> list[Measured]:
         """Return the members' measures, by one embedder where the closing says that there were two."""
         made, wanted = members_of(closed, self.past.reflection), made_by(self.past, before, closed)
+        # Only where two embedders met does the closing name one, and then members of the other are
+        # measured anew. All other logs are folded as ever.
         if closed.measured is None or closed.rule is None or wanted is None:
             return made
         anew, vectors = VECTORS[closed.rule].member, self._by(wanted)
@@ -158,13 +178,13 @@ def embedder_of(past: Past, closed: BatchClosed) -> str | None:
     """
     if closed.rule is None:
         return None
-    return _last_to_measure(past, closed) or _recorded(past, closed)
-
-
-def _recorded(past: Past, closed: BatchClosed) -> str | None:
+    found = _last_to_measure(past, closed)
+    if found:
+        return found
+    # Reflections of earlier builds name no embedder, but the members' own records may.
     sought = Anew()
     for member in members_of(closed, past.reflection):
-        VECTORS[closed.rule or ""].member(member, sought)
+        VECTORS[closed.rule].member(member, sought)
         if sought.lacks or sought.unsaid:
             said = past.journal(member.episode).values()
             return next((each.embedder for each in said if isinstance(each, Embedded)), None)
@@ -178,6 +198,7 @@ def aligned(past: Past, closed: BatchClosed) -> BatchClosed:
     folded = made_by(past, past.versions[closed.batch - 1], closed)
     wanted = folded if closed.revision is None else past.versions[closed.batch].embedder
     made = {folded, *(past.reflection(member).embedder for member in closed.members)}
+    # None is no embedder: a member that measured nothing does not make a second one.
     others = made - {wanted, None}
     return structs.replace(closed, measured=wanted if others else None)
 
@@ -199,21 +220,3 @@ def sought_by(past: Past, memory: Memory) -> Anew:
     """All that a version's measures would look for by an embedder that made none of their vectors."""
     said = {"embedder": "another", "measured": "another"}
     return wanted(past, structs.replace(past.closing(memory.number), **said))
-
-
-def _named_upto(past: Past, number: int) -> Iterator[Embedded]:
-    """Every answer up to a version that names what its vectors are made of."""
-    for at in range(1, number + 1):
-        for revision in range(past.versions[at].revision + 1):
-            said = past.journal(learning_id(past.versions[at].scope, at, revision)).values()
-            yield from (e for e in said if isinstance(e, Embedded) and e.texts is not None)
-
-
-def _known_by(answers: Iterable[Embedded]) -> dict[str, Anew]:
-    """The vectors of each embedder by their texts; the first of a text counts."""
-    found: dict[str, Anew] = {}
-    for each in answers:
-        anew = found.setdefault(each.embedder, Anew())
-        for text, vector in zip(each.texts or (), each.vectors, strict=False):
-            anew.known.setdefault(text, vector)
-    return found

@@ -47,6 +47,8 @@ Said: TypeAlias = KnowledgeRevised | EmbedderChanged
 VersionKey: TypeAlias = tuple[str, int]
 
 
+# Keys are noted and not copied: what is written is read from the state when it is written, so that
+# a key that changed ten times is written once.
 @dataclass(slots=True)
 class Touched:
     """Keys that changed since somebody last looked: what a snapshot or a table must write again."""
@@ -71,6 +73,8 @@ class Touched:
         self.anew = False
 
 
+# A policy may state any fact, also one of a learned kind at a place of its own. It must not become
+# part of a memory that others read.
 def _placed(take: Callable[[Any, int, str, str, Any], object]) -> Take:
     """Return the method that takes a record, if the record stands where its kind belongs."""
 
@@ -92,6 +96,7 @@ class State:
         self.lives = LivesFold()
         self.outcomes = OutcomesFold()
         self.costs = CostsFold()
+        # Whose domain has a checker is known without a policy; a window waits for its word.
         self.windows = Windows(frozenset(CHECKERS))
         self.offset = self.events = 0
         self.dimensions: int | None = None
@@ -106,6 +111,8 @@ class State:
 
     def feed(self, offset: int, episode: str, address: str, event: Event) -> None:
         """Take one accepted record, in log order."""
+        # The dictionary is by exact type: most records of a log concern no fold, and this is
+        # looked up for each.
         take = self.TAKES.get(type(event))
         if take is not None:
             take(self, offset, episode, address, event)
@@ -140,6 +147,7 @@ class State:
     def _learning(self, episode: str) -> MemoryFold | None:
         """The memory that a learning episode adds to, while it is open."""
         scope = scope_of(episode)
+        # An episode of a scope that nothing was said of yet awaits what an empty memory would.
         fold = self.memories.get(scope) or MemoryFold(scope)
         return self.memory(scope) if fold.awaits(episode) else None
 
@@ -175,6 +183,7 @@ class State:
 
     def _embedded(self, offset: int, episode: str, address: str, event: Embedded) -> None:
         fold = self._learned(offset, episode, address, event)
+        # Vectors of measures may have another length than those of lessons, which recalls compare.
         if fold is None or not event.vectors or event.texts is not None:
             return
         closed = fold.batches.get(number_of(episode))
@@ -201,6 +210,7 @@ class State:
             each.scopes.add(event.scope)
             each.versions.add((event.scope, event.number))
             each.batches.add(episode)
+            # All that the batch held is waiting no more, and labels that it counted changed.
             each.waiting.update((event.scope, m) for m in (closed.members if closed else ()))
             if after.labels is not None and after.labels.number == after.number:
                 each.waiting.update((event.scope, label.episode) for label in after.labels.new)
@@ -209,13 +219,13 @@ class State:
     def _window(self, episode: str, event: Any) -> None:
         """What is said of a scope's windows; whoever learns hears nothing of a scope before it has one."""
         scope = event.scope
-        late = scope not in self.windows.open and self._has_heard(scope)
+        # Somebody may teach a scope before any problem of it arrives; whoever learns did not hear
+        # that.
+        known = scope in self.memories and self.memories[scope] != MemoryFold(scope)
+        late = scope not in self.windows.open and known
         self.windows.feed(scope, episode, event, late=late)
         for each in self.watchers:
             each.scopes.add(scope)
-
-    def _has_heard(self, scope: str) -> bool:
-        return scope in self.memories and self.memories[scope] != MemoryFold(scope)
 
     def _announced(self, offset: int, episode: str, address: str, event: Event) -> None:
         self._window(episode, event)
@@ -228,6 +238,7 @@ class State:
         for each in self.watchers:
             each.waiting.add((event.scope, episode))
         known = event.memory_version in fold.versions
+        # The version may be gone, or may be one that a crashed worker never wrote.
         if event.items and known and not fold.forgetting.covers(episode):
             memory = fold.versions.pinned(event.memory_version, event.memory_revision)
             outcome = self.outcomes.outcome(episode)
@@ -236,12 +247,14 @@ class State:
     def _graded(self, offset: int, episode: str, address: str, event: Graded) -> None:
         fold = self.memory(event.scope)
         self._window(episode, event)
+        # A grade of a forgotten answer would bring it back into outcomes and tables.
         if fold.forgetting.covers(episode):
             return
         before = self.outcomes.outcome(episode)
         self.outcomes.take(offset, episode, event)
         self._moved(offset, episode, address, event)
         now = self.outcomes.outcome(episode)
+        # A second grade with the same outcome teaches nothing; it is kept as what is known.
         if now != before or event.relearned_from is not None:
             fold.feed(episode, address, event)
             for each in self.watchers:
@@ -257,8 +270,10 @@ class State:
         prefix = episode_id(event.domain, event.problem_id, "")
         self._window(episode, event)
         self.memory(event.scope).feed(episode, address, event)
+        # The offset of the first forgetting stays: rows of the problem say when it went.
         self.forgotten.setdefault(event.scope, {}).setdefault(prefix, offset)
-        names = set(self._named(event.scope, prefix))
+        read = self.records
+        names = set() if read is None else set(read.episodes(event.scope, prefix))
         self._changed(list(self.lives.forget(names, self.outcomes.outcome, offset)))
         self.outcomes.forget(names)
         for each in self.watchers:
@@ -266,9 +281,6 @@ class State:
             each.scopes.add(event.scope)
             each.episodes.update(names)
             each.waiting.update((event.scope, name) for name in names)
-
-    def _named(self, scope: str, prefix: str) -> Iterable[str]:
-        return () if self.records is None else self.records.episodes(scope, prefix)
 
     def forgotten_since(self, scope: str, episode: str) -> int | None:
         """The offset from which on a scope's episode is forgotten, if it is."""
@@ -309,23 +321,21 @@ class State:
     def hash(self) -> str:
         """One SHA-256 over everything learned: memory versions, lives of items, outcomes."""
         total = hashlib.sha256()
-        for part in (self._versions_meant(), self._lives_meant(), self._outcomes_meant()):
-            total.update(canonical(part))
-        return total.hexdigest()
-
-    def _versions_meant(self) -> list[Any]:
-        return sorted([*key, digest] for key, digest in self.digests.items())
-
-    def _lives_meant(self) -> list[Any]:
-        return sorted(
+        # Sorted, and of what was meant alone: offsets and the order of records differ between two
+        # runs of the same series, and what was withdrawn must not be told apart from what never
+        # was.
+        outcomes, lives = self.outcomes, self.lives.known.items()
+        versions = sorted([*key, digest] for key, digest in self.digests.items())
+        stood = sorted(
             [*key, life.since, life.until or 0, False, life.uses, life.right, life.wrong]
-            for key, life in self.lives.known.items()
+            for key, life in lives
             if not life.withdrawn
         )
-
-    def _outcomes_meant(self) -> list[Any]:
-        known = self.outcomes.known
-        return sorted([episode, self.outcomes.outcome(episode)] for episode in known)
+        known = sorted([episode, outcomes.outcome(episode)] for episode in outcomes.known)
+        parts: tuple[list[Any], ...] = (versions, stood, known)
+        for part in parts:
+            total.update(canonical(part))
+        return total.hexdigest()
 
 
 def scope_of(episode: str) -> str:

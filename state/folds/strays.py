@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from schemas.events.base import Event
 
+# A policy with a mistake may leave one for each episode; the first few show where it is.
 FIRST = 5
 """So many are kept by name."""
 Noted = Callable[[str], None]

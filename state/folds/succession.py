@@ -43,9 +43,12 @@ def next_memory(
     """
     said = learned.rules
     new = [rule for event in said.values() for rule in rules_of(event, number)]
+    # A rule that is set aside stays in the memory, so that what is known of it is not lost with a
+    # new set.
     aside = {id(item) for _, item in previous.aside}
     whole = previous.whole()
     rules = [i for i in whole if i.kind == "rule" and (i.role not in said or id(i) in aside)]
+    # A rule that is written again word for word is the same rule: it stands once.
     if aside:
         marks = {rule.mark for rule in new}
         rules = [rule for rule in rules if rule.mark not in marks]
@@ -80,6 +83,7 @@ def assembled(
 
     A rule that was aside ``before`` stays there while a newer one has its id.
     """
+    # Order is part of a version's digest, and rules of a role come in the order of their ids.
     whole = [*sorted(rules, key=lambda item: (item.role, item.id)), *lessons]
     standing, embedder = measures.standing, measures.embedder or before.embedder
     alike = measures.retirement in AS_ONE
@@ -89,6 +93,7 @@ def assembled(
     if alike:
         standing = {name: part for name, part in standing.items() if part}
     out = retired(standing, measures.retirement)
+    # The usual case, in which nothing is retired, keeps the list as it is.
     if not out and not before.aside:
         return Memory(
             *(before.scope, number, tuple(whole), measures.learned, revision, ()),
@@ -98,6 +103,7 @@ def assembled(
     taken = {(rule.role, rule.id) for rule in rules if id(rule) not in old}
     live: list[MemoryItem] = []
     aside: list[tuple[int, MemoryItem]] = []
+    # Places are kept with what is set aside, so that it can come back to where it stood.
     for place, item in enumerate(whole):
         hidden = id(item) in old and (item.role, item.id) in taken
         if hidden or item.mark in out:
@@ -111,6 +117,7 @@ def assembled(
 
 
 def _pruned(standing: Mapping[str, Any], items: Sequence[MemoryItem]) -> Mapping[str, Any]:
+    # Tallies of items that are gone would grow with every batch for ever.
     """The standing without tallies of items that are no more."""
     marks = {item.mark for item in items}
     marks |= {its for mark, its in standing.get("same", {}).items() if mark in marks}

@@ -35,6 +35,8 @@ class Versions(MutableMapping[int, Memory]):
 
     def _note(self, number: int) -> None:
         if number not in self:
+            # Numbers are kept in order beside the dictionary, because the newest one is asked for
+            # at every record.
             insort(self._numbers, number)
 
     def former_later(self, number: int, revision: int, make: Callable[[], Memory]) -> None:
@@ -43,6 +45,7 @@ class Versions(MutableMapping[int, Memory]):
 
     def revise(self, memory: Memory) -> None:
         """A newer revision of a version; the one before stays for the episodes that pinned it."""
+        # Episodes that pinned the earlier revision must stay verifiable against it.
         before = self[memory.number]
         self._former[before.number, before.revision] = before
         self[memory.number] = memory
@@ -59,6 +62,7 @@ class Versions(MutableMapping[int, Memory]):
 
     def revisions(self, number: int) -> Iterator[Memory]:
         """All revisions of one version, in order."""
+        # Few versions are ever revised; without any there is nothing to sort.
         if self._former:
             former = sorted(revision for at, revision in self._former if at == number)
             yield from (self.pinned(number, revision) for revision in former)

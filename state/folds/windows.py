@@ -8,10 +8,10 @@ before. ``due`` tells when a batch is complete, ``version_for`` which version an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 from schemas.events.base import Event
 from schemas.events.learning import (
@@ -26,9 +26,9 @@ from schemas.events.learning import (
 )
 from schemas.identity import episode_id
 
-Take: TypeAlias = Callable[[Any, str, Any], None]
+# What an episode of a closed batch still waits for: nothing. All of them share this set, which
+# must never be added to.
 SETTLED: set[str] = set()
-"""The grades that an episode of a closed batch still waits for: none. All such episodes share this set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,74 +106,78 @@ class ScopeWindow:
 
     def feed(self, episode: str, event: Event) -> None:
         """Take one record of the scope. Records that do not concern windows change nothing."""
-        take = self.TAKES.get(type(event))
-        if take is not None:
-            take(self, episode, event)
+        if type(event) not in self.TAKES:
+            return
+        match event:
+            case SeriesOpened():
+                self._open(event)
+            case PositionVoided():
+                self._void(event)
+            case Reflected():
+                self._arrive(episode, event)
+            case Graded() if episode in self.awaited:
+                self.awaited[episode].discard(event.by)
+            case TickPassed():
+                self.ticked = max(self.ticked, event.batch)
+            case BatchClosed():
+                self._close(event)
+            case MemoryVersioned():
+                self.versioned = max(self.versioned, event.number)
+            case ProblemForgotten():
+                self._forget(event)
+            case _:
+                pass
 
     def is_announced(self, series: str | None) -> bool:
         """Whether a series was opened."""
         return series in self.series or series in self.unordered
 
-    def _open(self, episode: str, event: SeriesOpened) -> None:
+    def _open(self, event: SeriesOpened) -> None:
         if event.timing != "barrier":
             self.unordered.add(event.series)
         elif event.series not in self.series:
+            # Places may be refused before the series is opened, by another partition's writer.
             voids = self.early.pop(event.series, set())
             ahead = bool(event.ahead)
             self.series[event.series] = Series(
                 event.series, event.size, event.window, voids=voids, ahead=ahead
             )
 
-    def _void(self, episode: str, event: PositionVoided) -> None:
+    def _void(self, event: PositionVoided) -> None:
         series = self.series.get(event.series)
         if series is None:
             self.early.setdefault(event.series, set()).add(event.position)
+        # Whoever came first has the place: it is filled, or it is void, and never both.
         elif event.position not in series.filled:
             series.voids.add(event.position)
 
     def _arrive(self, episode: str, event: Reflected) -> None:
         if episode in self.awaited:
             return
+        series, position = self.series.get(event.series or ""), event.position
         if episode.startswith(self.forgotten):
-            self._leave_out(episode, event)
+            # An episode of a forgotten problem ended: its place stays empty, and waits for nobody.
+            self.awaited[episode] = set()
+            if series is not None and position is not None and position not in series.filled:
+                series.voids.add(position)
             return
+        # A batch waits, without a clock, for the grades of its checker and of its labelled
+        # members.
         wanted = {"feedback"} if event.labelled else set[str]()
         self.awaited[episode] = wanted | ({"checker"} if event.domain in self.checked else set())
-        series = self.series.get(event.series or "")
         if series is None:
             self.stream[episode] = None
-        elif event.position is None or event.position >= series.done_positions:
-            self._place(series, episode, event.position)
-        else:
-            self.late[episode] = None
-
-    def _place(self, series: Series, episode: str, position: int | None) -> None:
-        if (
+        # Whoever has no place in an open batch is late: it learns with the next one, and is not
+        # lost.
+        elif (
             position is None
-            or position >= series.size
+            or not series.done_positions <= position < series.size
             or position in series.voids
             or series.filled.setdefault(position, episode) != episode
         ):
             self.late[episode] = None
 
-    def _leave_out(self, episode: str, event: Reflected) -> None:
-        """An episode of a forgotten problem ended: its place stays empty."""
-        self.awaited[episode] = set()
-        series, position = self.series.get(event.series or ""), event.position
-        if series is not None and position is not None and position not in series.filled:
-            series.voids.add(position)
-
-    def _graded(self, episode: str, event: Graded) -> None:
-        if episode in self.awaited:
-            self.awaited[episode].discard(event.by)
-
-    def _tick(self, episode: str, event: TickPassed) -> None:
-        self.ticked = max(self.ticked, event.batch)
-
-    def _versioned(self, episode: str, event: MemoryVersioned) -> None:
-        self.versioned = max(self.versioned, event.number)
-
-    def _forget(self, episode: str, event: ProblemForgotten) -> None:
+    def _forget(self, event: ProblemForgotten) -> None:
         """Leave a problem's episodes out of every batch that is not closed."""
         prefix = episode_id(event.domain, event.problem_id, "")
         self.forgotten = (*self.forgotten, prefix)
@@ -182,11 +186,13 @@ class ScopeWindow:
                 del waiting[name]
         for series in self.series.values():
             for position, name in list(series.filled.items()):
+                # Closed batches are closed again by revisions, with places as they were.
                 if position >= series.done_positions and name.startswith(prefix):
                     del series.filled[position]
                     series.voids.add(position)
 
-    def _close(self, episode: str, event: BatchClosed) -> None:
+    def _close(self, event: BatchClosed) -> None:
+        # A revision teaches nothing new, and counts no batch.
         if event.revision is not None:
             self.again = None
             return
@@ -217,21 +223,26 @@ class ScopeWindow:
         A stream's episodes, late members, and those of a series that reads no memory only wait while
         something is being forgotten: they pin the latest.
         """
+        # An episode must not read a memory in which something stands that is being forgotten.
         if self.owed:
             return None
         known = self.series.get(series or "")
         if known is None or position is None or position >= known.size or position in known.voids:
             return self.versioned
+        # A series that reads no memory need not wait for one; its members run at once.
         if known.ahead:
             return self.versioned
         if known is not self.current:
             return self.versioned if known.finished else None
+        # Members of the open batch wait for the version that the batch before comes to, and all
+        # pin the same: in a barrier series nobody may see what a neighbour taught.
         ahead = position // known.window - known.done
         settled = self.versioned == self.closed
         return self.versioned if ahead < 0 or (ahead == 0 and settled) else None
 
     def due(self) -> Due | None:
         """The batch that can be closed now, if there is one."""
+        # One batch at a time: the next one waits for the version of the one before.
         if self.versioned != self.closed:
             return None
         if self.owed:
@@ -239,7 +250,16 @@ class ScopeWindow:
             return None if again is None else Due(again.batch, None, again.members, again)
         series = self.current
         if series is not None:
-            return self._due_by_position(series)
+            # By position: the whole batch is there, or its places are void, and all grades are
+            # known.
+            if series.missing():
+                return None
+            here = [series.filled[p] for p in series.positions(series.done) if p in series.filled]
+            members = (*here, *self.late)
+            if any(self.awaited[episode] for episode in members):
+                return None
+            return Due(self.closed + 1, series.id, members)
+        # By arrival, the late ones first; a tick on record closes a window that is not full.
         graded = (e for e in chain(self.late, self.stream) if not self.awaited[e])
         waiting = tuple(islice(graded, self.stream_window))
         full = len(waiting) == self.stream_window
@@ -247,26 +267,13 @@ class ScopeWindow:
             return Due(self.closed + 1, None, waiting)
         return None
 
-    def _due_by_position(self, series: Series) -> Due | None:
-        if series.missing():
-            return None
-        here = [series.filled[p] for p in series.positions(series.done) if p in series.filled]
-        members = (*here, *self.late)
-        if any(self.awaited[episode] for episode in members):
-            return None
-        return Due(self.closed + 1, series.id, members)
-
-    TAKES: ClassVar[Mapping[type[Event], Take]] = {
-        SeriesOpened: _open,
-        PositionVoided: _void,
-        Reflected: _arrive,
-        Graded: _graded,
-        TickPassed: _tick,
-        BatchClosed: _close,
-        MemoryVersioned: _versioned,
-        ProblemForgotten: _forget,
-    }
-    """The method that takes each type of event."""
+    TAKES: ClassVar[frozenset[type[Event]]] = frozenset(
+        {
+            *(SeriesOpened, PositionVoided, Reflected, Graded, TickPassed),
+            *(BatchClosed, MemoryVersioned, ProblemForgotten),
+        }
+    )
+    """Types of records that concern windows; whoever learns reads no others for them."""
 
 
 @dataclass(slots=True)
@@ -306,6 +313,8 @@ class Windows:
         """Take one record of a scope. ``late``: whether the scope has heard something already."""
         window = self.open.get(scope)
         if window is None:
+            # A scope is first seen by a series or by an episode that ended; anything before says
+            # nothing of whose it is.
             if not isinstance(event, (SeriesOpened, Reflected)):
                 return
             head = self.heads[scope] = Head.of(event)
@@ -313,6 +322,8 @@ class Windows:
             window = self.open[scope] = ScopeWindow(1, self.checked)
         window.feed(episode, event)
         if isinstance(event, BatchClosed):
+            # Members of a closed batch are let go of, or else a stream that runs for years would
+            # keep them all.
             window.let_go(event.members)
         elif isinstance(event, MemoryVersioned) and event.number == 0:
             self.heads[scope].warmed = True

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from schemas.identity import canonical
-from state.folds.state import Touched, VersionKey
+from state.folds.state import VersionKey
 from state.tables.columns import shared
 from state.tables.table import Column, Row, Source, Table
 
@@ -42,6 +43,7 @@ def of_memory(learned: Mapping[str, Any]) -> Iterator[tuple[str, str, Row]]:
 
 def rows(source: Source, keys: Sequence[VersionKey]) -> Iterator[Row]:
     """Arms and beliefs of the newest version of each scope that changed."""
+    # A version that is not the newest has nothing to say here: arms are what they became.
     for scope in sorted({scope for scope, _ in keys}):
         memory = source.state.memories[scope].latest
         for kind, name, figures in of_memory(memory.learned):
@@ -54,14 +56,6 @@ def rows(source: Source, keys: Sequence[VersionKey]) -> Iterator[Row]:
                 "kind": kind,
                 "name": name,
             } | figures
-
-
-def _touched(touched: Touched) -> Iterable[VersionKey]:
-    return touched.versions
-
-
-def _keys(source: Source) -> Iterable[VersionKey]:
-    return source.state.digests
 
 
 FIGURES = (
@@ -77,7 +71,7 @@ ARMS = Table(
     "arms",
     "Arms and beliefs of every scope, as they stand in its newest memory version",
     (*shared("scope", "domain", "version"), *FIGURES),
-    _touched,
-    _keys,
+    attrgetter("versions"),
+    attrgetter("state.digests"),
     rows,
 )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from operator import attrgetter, methodcaller
+from typing import Any, TypeVar
 
+from schemas.events.base import Event
 from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.events.learning import Reflected
 from schemas.identity import canonical, probed
 from schemas.usage import Usage
-from state.folds.state import Touched
 from state.tables.columns import shared
 from state.tables.table import Column, Found, Row, Source, Table
 
@@ -31,6 +32,14 @@ PROBLEM = (
     Column("policy", "text", "the policy that worked on it"),
 )
 
+E = TypeVar("E", bound=Event)
+
+
+def _said(found: Found, address: str, kind: type[E]) -> tuple[int, E] | None:
+    """When a record was made and its event, if an episode has it; a record may still be on its way."""
+    record = found.get(address)
+    return (record[1], record[2]) if record is not None and isinstance(record[2], kind) else None
+
 
 def spent(usage: Usage) -> Row:
     """The figures of a usage that tables have."""
@@ -40,7 +49,28 @@ def spent(usage: Usage) -> Row:
 
 def episode(source: Source, name: str, found: Found) -> Row | None:
     """One episode: life, settings, end and cost."""
-    row = _admitted(found) | _opened(found) | _closed(found)
+    row: Row = {}
+    if (admitted := _said(found, "admitted", ProblemAdmitted)) is not None:
+        problem = admitted[1].problem
+        row |= {
+            "domain": problem.domain,
+            "problem_id": problem.id,
+            "problem": problem.problem,
+            "scope": admitted[1].scope,
+            "series": problem.series,
+            "position": problem.position,
+            "profile": problem.profile,
+            "labelled": problem.labelled,
+        }
+    if (opened := _said(found, "opened", EpisodeOpened)) is not None:
+        at, event = opened
+        names = ("policy", "policy_version", "memory_version", "seed", "backbones", "parent")
+        row |= {name: getattr(event, name) for name in (*names, "purpose")} | {"opened_ms": at}
+    if (closed := _said(found, "closed", EpisodeClosed)) is not None:
+        at, end = closed
+        names = ("status", "answer", "confidence", "confidence_source", "calibrated", "ended_by")
+        row |= {name: getattr(end, name) for name in names}
+        row |= {"items": list(end.items), "closed_ms": at} | spent(end.usage)
     if not row:
         return None
     return row | _graded(
@@ -50,6 +80,7 @@ def episode(source: Source, name: str, found: Found) -> Row | None:
 
 def _graded(source: Source, name: str, *, answered: bool, ended: bool = True) -> Row:
     """Return the outcome of an answer, and who gave it."""
+    # Of an episode that runs on nobody can say yet that it was not graded.
     known = source.state.outcomes.of(name)
     return {
         "outcome": known.outcome,
@@ -58,63 +89,12 @@ def _graded(source: Source, name: str, *, answered: bool, ended: bool = True) ->
     }
 
 
-def _admitted(found: Found) -> Row:
-    event = found["admitted"][2] if "admitted" in found else None
-    if not isinstance(event, ProblemAdmitted):
-        return {}
-    problem = event.problem
-    return {
-        "domain": problem.domain,
-        "problem_id": problem.id,
-        "problem": problem.problem,
-        "scope": event.scope,
-        "series": problem.series,
-        "position": problem.position,
-        "profile": problem.profile,
-        "labelled": problem.labelled,
-    }
-
-
-def _opened(found: Found) -> Row:
-    if "opened" not in found:
-        return {}
-    _, at, event = found["opened"]
-    if not isinstance(event, EpisodeOpened):
-        return {}
-    return {
-        "policy": event.policy,
-        "policy_version": event.policy_version,
-        "memory_version": event.memory_version,
-        "seed": event.seed,
-        "backbones": event.backbones,
-        "parent": event.parent,
-        "purpose": event.purpose,
-        "opened_ms": at,
-    }
-
-
-def _closed(found: Found) -> Row:
-    if "closed" not in found:
-        return {}
-    _, at, event = found["closed"]
-    if not isinstance(event, EpisodeClosed):
-        return {}
-    names = ("status", "answer", "confidence", "confidence_source", "calibrated")
-    said: Row = {name: getattr(event, name) for name in names}
-    said |= {"ended_by": event.ended_by, "items": list(event.items), "closed_ms": at}
-    return said | spent(event.usage)
-
-
-def _reflected(found: Found) -> Reflected | None:
-    event = found["reflected"][2] if "reflected" in found else None
-    return event if isinstance(event, Reflected) else None
-
-
 def reflection(source: Source, name: str, found: Found) -> Row | None:
     """Return an episode's reflection."""
-    event = _reflected(found)
-    if event is None:
+    said = _said(found, "reflected", Reflected)
+    if said is None:
         return None
+    event = said[1]
     return _of_problem(event) | {
         "scope": event.scope,
         "memory_version": event.memory_version,
@@ -125,9 +105,10 @@ def reflection(source: Source, name: str, found: Found) -> Row | None:
 
 def case(source: Source, name: str, found: Found) -> Row | None:
     """A past problem with its outcome and cost."""
-    event = _reflected(found)
-    if event is None:
+    said = _said(found, "reflected", Reflected)
+    if said is None:
         return None
+    event = said[1]
     names = ("status", "answer", "confidence", "confidence_source")
     ended: Row = {name: getattr(event, name) for name in names}
     return (
@@ -148,12 +129,6 @@ def _of_problem(event: Reflected) -> Row:
     return {name: getattr(event, name) for name in names}
 
 
-def _scope(found: Found) -> str:
-    """The scope that an episode belongs to; side episodes say none."""
-    said = (found[at][2] for at in ("admitted", "reflected") if at in found)
-    return next((e.scope for e in said if isinstance(e, ProblemAdmitted | Reflected)), "")
-
-
 def _forgotten_since(source: Source, name: str, found: Found) -> int | None:
     """Since which offset its problem is forgotten; a fork or probe goes with what it was taken from."""
     if not source.state.forgotten:
@@ -161,13 +136,18 @@ def _forgotten_since(source: Source, name: str, found: Found) -> int | None:
     parent = probed(name)
     if parent != name:
         found = dict(source.records([parent])).get(parent, found)
-    return source.state.forgotten_since(_scope(found), parent)
+    # The scope is the admission's or the reflection's; side episodes say none.
+    said = (found[at][2] for at in ("admitted", "reflected") if at in found)
+    scope = next((e.scope for e in said if isinstance(e, ProblemAdmitted | Reflected)), "")
+    return source.state.forgotten_since(scope, parent)
 
 
 def _rows(make: Any, source: Source, keys: Sequence[str]) -> Iterator[Row]:
     for name, found in source.records(keys):
         forgotten = _forgotten_since(source, name, found)
         if forgotten is not None:
+            # The key stays, so that a reader who knows it learns that the row was withdrawn and
+            # not lost.
             yield {"key": name, "off": forgotten, "withdrawn": True}
             continue
         row = make(source, name, found)
@@ -175,14 +155,6 @@ def _rows(make: Any, source: Source, keys: Sequence[str]) -> Iterator[Row]:
             last = max(offset for offset, _, _ in found.values())
             off = max(last, source.state.outcomes.offset(name))
             yield row | {"key": name, "off": off, "withdrawn": False}
-
-
-def _touched(touched: Touched) -> Iterable[str]:
-    return touched.episodes
-
-
-def _keys(source: Source) -> Iterable[str]:
-    return source.episodes()
 
 
 EPISODES = Table(
@@ -209,8 +181,8 @@ EPISODES = Table(
         Column("opened_ms", "int", "Unix milliseconds"),
         Column("closed_ms", "int", "Unix milliseconds"),
     ),
-    _touched,
-    _keys,
+    attrgetter("episodes"),
+    methodcaller("episodes"),
     lambda source, keys: _rows(episode, source, keys),
 )
 REFLECTIONS = Table(
@@ -222,8 +194,8 @@ REFLECTIONS = Table(
         Column("items", "texts", "ids of the memory items in its prompts"),
         Column("summary", "text", "the policy's own summary, as JSON"),
     ),
-    _touched,
-    _keys,
+    attrgetter("episodes"),
+    methodcaller("episodes"),
     lambda source, keys: _rows(reflection, source, keys),
 )
 CASES = Table(
@@ -237,7 +209,7 @@ CASES = Table(
         *ENDED,
         *SPENT,
     ),
-    _touched,
-    _keys,
+    attrgetter("episodes"),
+    methodcaller("episodes"),
     lambda source, keys: _rows(case, source, keys),
 )

@@ -5,12 +5,13 @@ Source: trainable graph memory, eq. (1): V = Q ∪ T ∪ M, E ⊆ (Q×T) ∪ (T�
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from schemas.vectors import unpack
 from state.folds.lives import ItemKey, ItemUsage
-from state.folds.state import Touched, VersionKey
+from state.folds.state import VersionKey
 from state.projections.items import SHARED
 from state.projections.items import row as item_row
 from state.tables.columns import shared
@@ -37,7 +38,9 @@ def queries(source: Source, keys: Sequence[Any]) -> Iterator[Row]:
 def metacognitions(source: Source, keys: Sequence[Any]) -> Iterator[Row]:
     """The principles among these items, as they stand in the newest version."""
     for life in _lives(source, keys, PRINCIPLE):
-        now = _standing(source, life)
+        # Once a principle's text was replaced, the newest version knows nothing of the old one.
+        held: Mapping[str, Mapping[str, Any]] = learned(source, life.scope).get("principles", NONE)
+        now = held.get(life.item.id, NONE) if life.until is None else NONE
         yield item_row(life) | {
             "score": now.get("score"),
             "uncertainty": now.get("uncertainty") or None,
@@ -45,24 +48,10 @@ def metacognitions(source: Source, keys: Sequence[Any]) -> Iterator[Row]:
         }
 
 
-def _standing(source: Source, life: ItemUsage) -> Mapping[str, Any]:
-    """Return what the newest version knows of a principle; nothing once its text was replaced."""
-    held: Mapping[str, Mapping[str, Any]] = learned(source, life.scope).get("principles", NONE)
-    return held.get(life.item.id, NONE) if life.until is None else NONE
-
-
 def _lives(source: Source, keys: Sequence[ItemKey], role: str) -> Iterator[ItemUsage]:
     known = source.state.lives.known
     found = (known.get(key) for key in keys)
     return (life for life in found if life is not None and life.item.role == role)
-
-
-def _touched_items(touched: Touched) -> Iterable[ItemKey]:
-    return touched.lives
-
-
-def _items(source: Source) -> Iterable[ItemKey]:
-    return source.state.lives.known
 
 
 # ── Paths and edges: learned state ───────────────────────────────────────────────────────────
@@ -72,17 +61,22 @@ def learned(source: Source, scope: str) -> Mapping[str, Any]:
     """The graph of a scope's newest version; empty where its policy keeps none."""
     fold = source.state.memories.get(scope)
     held = NONE if fold is None else fold.latest.learned
+    # Policies of other kinds keep other numbers; a graph is known by its three parts.
     return held if {"cases", "paths", "principles"} <= held.keys() else NONE
 
 
 def paths(source: Source, keys: Sequence[Any]) -> Iterator[Row]:
     """The canonical paths that these versions changed; outcomes are counted on their edges."""
     for scope, graph, changed in _graphs(source, keys):
-        counts = _counted(graph)
+        counts: dict[str, list[Mapping[str, Any]]] = {}
+        for layer, _, path, edge in every_edge(graph):
+            if layer == "case_path":
+                counts.setdefault(path, []).append(edge)
         for path, node in graph["paths"].items():
-            at = max([node["at"], *(edge["at"] for _, edge in counts.get(path, ()))])
+            edges = counts.get(path, [])
+            # A path changes with its edges, whose outcomes its row adds up.
+            at = max([node["at"], *(edge["at"] for edge in edges)])
             if at in changed:
-                edges = [edge for _, edge in counts.get(path, ())]
                 yield _placed(source, scope, at, path) | {
                     "path": path,
                     "states": path.split(),
@@ -119,15 +113,6 @@ def every_edge(graph: Mapping[str, Any]) -> Iterator[tuple[str, str, str, Mappin
             yield "path_principle", path, principle, edge
 
 
-def _counted(graph: Mapping[str, Any]) -> Mapping[str, list[tuple[str, Mapping[str, Any]]]]:
-    """The edges into each path, with the case that each comes from."""
-    found: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
-    for layer, case, path, edge in every_edge(graph):
-        if layer == "case_path":
-            found.setdefault(path, []).append((case, edge))
-    return found
-
-
 def _graphs(
     source: Source, keys: Sequence[VersionKey]
 ) -> Iterator[tuple[str, Mapping[str, Any], set[int]]]:
@@ -148,14 +133,6 @@ def _placed(source: Source, scope: str, version: int, *names: str) -> Row:
     }
 
 
-def _touched_versions(touched: Touched) -> Iterable[VersionKey]:
-    return touched.versions
-
-
-def _versions(source: Source) -> Iterable[VersionKey]:
-    return source.state.digests
-
-
 GRAPH_QUERIES = Table(
     "graph_queries",
     "Cases of graph memories: past problems with their embedding",
@@ -165,8 +142,8 @@ GRAPH_QUERIES = Table(
         Column("embedder", "text", "what made the vector; never compare vectors of two embedders"),
         Column("vector", "vector", "embedding of the problem"),
     ),
-    _touched_items,
-    _items,
+    attrgetter("lives"),
+    attrgetter("state.lives.known"),
     queries,
     ("domain",),
 )
@@ -182,8 +159,8 @@ GRAPH_PATHS = Table(
         Column("wrong_runs", "int", "runs that came out wrong or without an answer"),
         Column("principles", "texts", "principles that rest on it"),
     ),
-    _touched_versions,
-    _versions,
+    attrgetter("versions"),
+    attrgetter("state.digests"),
     paths,
 )
 GRAPH_METACOGNITIONS = Table(
@@ -195,8 +172,8 @@ GRAPH_METACOGNITIONS = Table(
         Column("uncertainty", "text", "what is uncertain about it"),
         Column("revisions", "int", "how often its text was written"),
     ),
-    _touched_items,
-    _items,
+    attrgetter("lives"),
+    attrgetter("state.lives.known"),
     metacognitions,
     ("domain",),
 )
@@ -213,7 +190,7 @@ GRAPH_EDGES = Table(
         Column("wrong_runs", "int", "of case_path: runs that came out wrong or without an answer"),
         Column("runs", "int", "of case_path: all runs, those of unknown outcome too"),
     ),
-    _touched_versions,
-    _versions,
+    attrgetter("versions"),
+    attrgetter("state.digests"),
     edges,
 )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 from schemas.vectors import unpack
 from state.folds.lives import ItemKey, ItemUsage
-from state.folds.state import Touched
 from state.tables.columns import shared
 from state.tables.table import Column, Row, Source, Table
 
@@ -73,6 +73,7 @@ def lesson(life: ItemUsage) -> Row:
 def _lives(kind: str, source: Source, keys: Sequence[ItemKey]) -> Iterator[ItemUsage]:
     known = source.state.lives.known
     found = (known.get(key) for key in keys)
+    # Keys come from all items that changed; those of the other kind are another table's.
     return (life for life in found if life is not None and life.item.kind == kind)
 
 
@@ -86,20 +87,12 @@ def rules(source: Source, keys: Sequence[Any]) -> Iterator[Row]:
     return map(row, _lives("rule", source, keys))
 
 
-def _touched(touched: Touched) -> Iterable[ItemKey]:
-    return touched.lives
-
-
-def _keys(source: Source) -> Iterable[ItemKey]:
-    return source.state.lives.known
-
-
 LESSONS = Table(
     "lessons",
     "Micro-lessons of every scope, live or not",
     (*SHARED, *LESSON),
-    _touched,
-    _keys,
+    attrgetter("lives"),
+    attrgetter("state.lives.known"),
     lessons,
     ("role", "domain"),
 )
@@ -107,8 +100,8 @@ KNOWLEDGE = Table(
     "knowledge",
     "Consolidated rules of every role, one row a text",
     SHARED,
-    _touched,
-    _keys,
+    attrgetter("lives"),
+    attrgetter("state.lives.known"),
     rules,
     ("role", "domain"),
 )

@@ -30,6 +30,7 @@ def fill(folder: Path, memories: Iterable[Memory], dimensions: int) -> Any:
     import lancedb
 
     connect: Any = lancedb.connect
+    # No interval of consistency: a reader has to see each commit, since that is what is measured.
     return connect(folder, read_consistency_interval=timedelta(0)).open_table(LESSONS.name)
 
 
@@ -45,22 +46,22 @@ def keep_writing(folder: Path, dimensions: int) -> None:
     """Upsert a few lessons again and again, compacting as the projector does, until killed."""
     table = LanceTable(folder, LESSONS, dimensions)
     table.open(check=False)
+    vector = pack([1.0] * dimensions)
+    items = [
+        MemoryItem(
+            id=f"W{number}",
+            kind="lesson",
+            role="written",
+            text=f"written {number}",
+            text_digest=str(number),
+            batch=1,
+            vector=vector,
+        )
+        for number in range(BATCH)
+    ]
     offset = 1
     while True:
         offset += 1
-        vector = pack([1.0] * dimensions)
-        table.merge((_row("written", _item(n, vector), offset) for n in range(BATCH)), offset)
+        rows = (_row("written", item, offset) for item in items)
+        table.merge(rows, offset)
         time.sleep(PAUSE_S)
-
-
-def _item(number: int, vector: str) -> MemoryItem:
-    text = f"written {number}"
-    return MemoryItem(
-        id=f"W{number}",
-        kind="lesson",
-        role="written",
-        text=text,
-        text_digest=str(number),
-        batch=1,
-        vector=vector,
-    )

@@ -22,10 +22,10 @@ from state.tables.lance import arrow, connected
 Mode: TypeAlias = Literal["bm25", "vector", "hybrid"]
 MODES: tuple[Mode, ...] = ("bm25", "vector", "hybrid")
 NAME = "passages"
+# What is being made; left over from a process that died, it is made again.
 NEW = "passages-new"
-"""What is being made; left over from a process that died, it is made again."""
+# A fusion looks at this many times as many passages of either kind.
 DEPTH = 4
-"""A fusion looks at this many times as many passages of either kind."""
 RANK = 60
 """The constant of reciprocal rank fusion. Source: Cormack et al. 2009."""
 
@@ -66,6 +66,8 @@ class Making:
 
     def known(self, passages: Iterable[Passage]) -> dict[str, list[float]]:
         """The vectors that the old corpus holds of these, by their whole text; none where another made it."""
+        # A passage that did not change keeps its vector: embedding a corpus costs more than all
+        # else.
         keys = {text_digest(each.whole) for each in passages}
         if self._old is None or not keys:
             return {}
@@ -79,36 +81,42 @@ class Making:
         """Add passages with their vectors, all of one length."""
         pa = arrow()
         if self._table is None:
+            # A process that died may have left a part of another corpus there.
             shutil.rmtree(self.folder / f"{NEW}.lance", ignore_errors=True)
             fields = [pa.field(name, pa.string()) for name in _TEXTS]
             vector = pa.field("vector", pa.list_(pa.float32(), len(part[0][1])))
             self._schema = pa.schema([*fields, vector])
             self._table = connected(self.folder).create_table(NEW, schema=self._schema)
-        rows = [self._row(passage, vector) for passage, vector in part]
+        rows: list[dict[str, Any]] = [
+            {
+                "key": text_digest(passage.whole),
+                "title": passage.title,
+                "text": passage.text,
+                "whole": passage.whole,
+                "embedder": self.embedder,
+                "query_prefix": self.prefixes.query,
+                "passage_prefix": self.prefixes.passage,
+                "vector": list(vector),
+            }
+            for passage, vector in part
+        ]
         self._table.add(pa.Table.from_pylist(rows, schema=self._schema))
 
     def close(self) -> int:
         """Index what was added and put it in the old one's place; how many passages it holds."""
         if self._table is None:
             raise NoCorpus("a corpus holds one passage at least")
-        _index(self._table)
+        from lancedb.index import FTS, BTree
+
+        self._table.create_index("whole", config=FTS())
+        self._table.create_index("key", config=BTree())
         count = int(self._table.count_rows())
         self._table = self._old = None
+        # The old corpus goes last, when the new one is whole; a search in between finds none for a
+        # moment, and never half of one.
         shutil.rmtree(self.folder / f"{NAME}.lance", ignore_errors=True)
         (self.folder / f"{NEW}.lance").rename(self.folder / f"{NAME}.lance")
         return count
-
-    def _row(self, passage: Passage, vector: Sequence[float]) -> dict[str, Any]:
-        return {
-            "key": text_digest(passage.whole),
-            "title": passage.title,
-            "text": passage.text,
-            "whole": passage.whole,
-            "embedder": self.embedder,
-            "query_prefix": self.prefixes.query,
-            "passage_prefix": self.prefixes.passage,
-            "vector": list(vector),
-        }
 
 
 _TEXTS = ("key", "title", "text", "whole", "embedder", "query_prefix", "passage_prefix")
@@ -124,13 +132,6 @@ def _reusable(folder: Path, embedder: str, prefixes: Prefixes) -> Any:
     return old.table if keyed and old.prefixes.passage == prefixes.passage else None
 
 
-def _index(table: Any) -> None:
-    from lancedb.index import FTS, BTree
-
-    table.create_index("whole", config=FTS())
-    table.create_index("key", config=BTree())
-
-
 class Corpus:
     """An open corpus. Raises ``NoCorpus`` where there is none that this embedder made."""
 
@@ -144,6 +145,8 @@ class Corpus:
         first = rows[0] if rows else dict[str, Any]()
         made = first.get("embedder", embedder)
         self.prefixes = Prefixes(first.get("query_prefix", ""), first.get("passage_prefix", ""))
+        # Vectors of two embedders have nothing to do with each other; a search over them would
+        # find something, and nobody would notice.
         if made != embedder:
             raise NoCorpus(f"{folder} was made by {made}, not {embedder}; make it anew: {where}")
 

@@ -19,11 +19,12 @@ from state.tables.table import WATERMARK, Column, Row, Table, row_hash, unmarked
 
 T = TypeVar("T")
 
+# Commits between compactions.
 COMPACT_EVERY = 32
-"""Commits between compactions."""
+# How long versions stay for readers in other processes.
 KEPT = timedelta(seconds=60)
-"""How long versions stay for readers in other processes."""
 CHUNK = 5_000
+# Below these sizes a scan is faster than an index, which has to be kept up as well.
 SCALAR_FROM = 10_000
 VECTOR_FROM = 20_000
 HASHES = 1 << 128
@@ -38,6 +39,9 @@ class LanceTable:
 
     ``mark`` names the log by an offset: what was written from another one is not sound here.
     """
+
+    # Sums of hashes are taken modulo this, so that rows can be put in and taken out of a sum in any
+    # order.
 
     def __init__(
         self,
@@ -61,9 +65,7 @@ class LanceTable:
         self.handle = connected(self.folder).open_table(self.table.name)
         if self.handle.schema.remove_metadata() != self.schema:
             raise Unsound("another schema")
-        self._read(check=check)
-
-    def _read(self, *, check: bool) -> None:
+        # After a bad end every row is hashed again; after a good one the keys and hashes will do.
         columns = self.schema.names if check else ["key", "off", "row_hash"]
         self.hashes, sentinel = {}, None
         for batch in self.handle.search().select(columns).to_batches():
@@ -92,27 +94,27 @@ class LanceTable:
     def write_anew(self, rows: Iterable[Row], offset: int) -> None:
         """Drop the table and write all of its rows; the watermark comes with the last commit."""
         self.handle = None
-        self._drop()
+        if self.path.is_dir():
+            shutil.rmtree(self.path)
+        else:
+            self.path.unlink(missing_ok=True)
         made = connected(self.folder).create_table(self.table.name, schema=self.schema)
         made.set_unenforced_primary_key("key")
         self.handle, self.hashes, self.total = made, {}, 0
+        # In parts, because a large log's rows do not fit into memory together.
         for part in chunks(rows):
             made.add(self._arrow(self._booked(part)))
         self.merge([], offset)
         self.compact()
 
-    def _drop(self) -> None:
-        if self.path.is_dir():
-            shutil.rmtree(self.path)
-        else:
-            self.path.unlink(missing_ok=True)
-
     def merge(self, rows: Iterable[Row], offset: int) -> None:
         """Upsert rows by key and move the watermark, in one commit."""
+        # The last row of a key counts: with doubled keys the library would keep both.
         last = self._booked({row["key"]: row for row in rows}.values())
         self.watermark = offset
         merge = self.handle.merge_insert("key").when_matched_update_all()
-        merge.when_not_matched_insert_all().execute(self._arrow([*last, self._sentinel()]))
+        mark = {"key": WATERMARK, "off": self.watermark, "row_hash": self._sum()}
+        merge.when_not_matched_insert_all().execute(self._arrow([*last, self._whole(mark)]))
         self.commits += 1
         if self.commits % COMPACT_EVERY == 0:
             self.compact()
@@ -126,9 +128,6 @@ class LanceTable:
             self.hashes[row["key"]] = now
             stored.append(row | {"row_hash": f"{now:032x}"})
         return stored
-
-    def _sentinel(self) -> Row:
-        return self._whole({"key": WATERMARK, "off": self.watermark, "row_hash": self._sum()})
 
     def _sum(self) -> str:
         """The sum of all rows, and the log that they were written from."""
@@ -147,6 +146,7 @@ class LanceTable:
 
     def compact(self) -> None:
         """Merge fragments, drop old versions, and index what has grown large enough for it."""
+        # Readers in other processes may still hold an older version for a while.
         self.handle.optimize(cleanup_older_than=KEPT)
         known = {column for index in self.handle.list_indices() for column in index.columns}
         if len(self.hashes) >= SCALAR_FROM:

@@ -19,6 +19,8 @@ def only_writer(folder: Path) -> Generator[None]:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with open(folder.with_name(f"{folder.name}.lock"), "a+", encoding="ascii") as lock:
         try:
+            # The kernel gives the lock back when its process ends, however it ends; a file that
+            # merely exists would have to be cleaned up after a crash.
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             lock.seek(0)

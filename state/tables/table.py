@@ -87,6 +87,8 @@ def row_hash(row: Row) -> int:
     """A 128-bit number of the row's content; sums of it tell whether two tables are equal."""
     import hashlib
 
+    # A column that is null counts as absent, so that a column added later changes no hash of rows
+    # without it.
     kept = {name: value for name, value in row.items() if name != "row_hash" and value is not None}
     return int.from_bytes(hashlib.blake2b(canonical(kept), digest_size=16).digest(), "big")
 

@@ -11,6 +11,7 @@ from state.tables.lance import LanceTable, chunks
 from state.tables.registry import TABLES
 from state.tables.table import Source, Table
 
+# Its absence says that the last writer was killed; then every row is checked once.
 MARK = ".clean"
 Told = Callable[[str], None]
 
@@ -45,6 +46,8 @@ class TableSet:
             least = watermarks.get(name)
             try:
                 made.open(check=check)
+                # A table that holds more than the log was written from another log, or from this
+                # one before it was set back.
                 sound = least is not None and least <= made.watermark <= last
             except (KeyboardInterrupt, SystemExit):
                 raise
@@ -68,11 +71,14 @@ class TableSet:
 
     def flush(self, touched: Touched) -> int:
         """Write what changed, one commit a table. How many rows that were."""
+        # The first vectors, or vectors of another length, change the schema of every table that
+        # has them.
         if self.source.state.dimensions != self.dimensions:
             self.dimensions = self.source.state.dimensions
             for name, table in self.tables.items():
                 if table.has_vector:
                     self.write_anew(name)
+        # Something was withdrawn: rows go whose keys nobody names any more.
         if touched.anew:
             for name in self.tables:
                 self.write_anew(name)
@@ -92,6 +98,7 @@ class TableSet:
             self.open_tables[name].merge(rows, self.source.state.offset)
         except (KeyboardInterrupt, SystemExit):
             raise
+        # Whatever is wrong with the table, the log has everything that belongs into it.
         except BaseException as error:
             self.told(f"{name}: {_short(error)}; written anew")
             self.write_anew(name)
