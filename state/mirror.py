@@ -70,7 +70,13 @@ class Block:
             rows = self._candidates(matrix, replace(question, top=top), query)
             if rows is None:
                 return nearest(self.items, question, query, meant)
-            scored = [(self.items[row], self._exact(row, query)) for row in rows]
+            # In float64 and in a fixed order, as the exact search does it for all items.
+            scored = [
+                (item, round(cosine(query, _halves(item.vector).tolist()), DIGITS))
+                if item.vector is not None
+                else (item, 0.0)
+                for item in (self.items[row] for row in rows)
+            ]
             scored.sort(key=lambda hit: (-hit[1], hit[0].id))
             scored = scored[:top]
             found = wanted(scored, question, meant)
@@ -80,12 +86,6 @@ class Block:
             if len(found) == question.top or len(scored) < top or scored[-1][1] < meant.floor:
                 return found
             top *= MORE
-
-    def _exact(self, row: int, query: Sequence[float]) -> float:
-        packed = self.items[row].vector
-        if packed is None:
-            return 0.0
-        return round(cosine(query, _halves(packed).tolist()), DIGITS)
 
     def _candidates(
         self, matrix: Vectors, question: Recall, query: Sequence[float]

@@ -159,15 +159,17 @@ class Snapshots:
 
     def save(self, state: State) -> int:
         """Write what changed since the last time, in one commit. How many keys that were."""
+        written: int | None = None
         if self.touched is None:
             self.touched = state.watch()
-            return self._save_all(state)
-        try:
-            written = self._put(state, self.touched, anew=False)
-        # A file that was broken since is written as a whole; what was touched alone would leave
-        # holes.
-        except sqlite3.DatabaseError:
-            written = self._save_all(state)
+        else:
+            with suppress(sqlite3.DatabaseError):
+                written = self._put(state, self.touched, anew=False)
+        # A file that nobody followed, or that was broken since, is written as a whole: what was
+        # touched alone would leave holes.
+        if written is None:
+            self.drop()
+            written = self._put(state, everything(state), anew=True)
         self.touched.clear()
         return written
 
@@ -183,10 +185,6 @@ class Snapshots:
         _insert(db, self._rows_of(state, self.touched, anew=False))
         self._written(state, self.touched)
         self.touched.clear()
-
-    def _save_all(self, state: State) -> int:
-        self.drop()
-        return self._put(state, everything(state), anew=True)
 
     def _put(self, state: State, touched: Touched, *, anew: bool) -> int:
         # One commit, so that a crash leaves the snapshot before or this one, and no mixture.
@@ -209,6 +207,11 @@ class Snapshots:
     def _rows_of(self, state: State, touched: Touched, *, anew: bool) -> Iterator[Row]:
         """What changed, and the head: one at a time, for together they take more memory than the state."""
         yield from _changed(state, touched, anew=anew)
+        # A handful of small rows, which nobody notes changes of.
+        if state.forgotten:
+            yield "forgotten", "all", orjson.dumps(state.forgotten)
+        for column, spent in state.costs.columns.items():
+            yield "cost", column, cost_body(spent)
         head = {
             "format": FORMAT,
             "log": self.log_id,
@@ -305,18 +308,9 @@ def _changed(state: State, touched: Touched, *, anew: bool) -> Iterator[Row]:
         reflected = state.memory(scope).reflected.get(episode)
         yield "waiting", episode, None if reflected is None else reflected.to_json()
         yield "stated", scope + SEPARATOR + episode, stated_body(state.memory(scope), episode)
-    yield from _scopes(state, touched.scopes)
-    if state.forgotten:
-        yield "forgotten", "all", orjson.dumps(state.forgotten)
-    for column, spent in state.costs.columns.items():
-        yield "cost", column, cost_body(spent)
-
-
-def _scopes(state: State, scopes: set[str]) -> Iterator[Row]:
-    """What was said in scopes, and their open windows."""
-    for scope in sorted(scopes & state.memories.keys()):
+    for scope in sorted(touched.scopes & state.memories.keys()):
         yield "scope", scope, scope_body(state.memory(scope))
-    for scope in sorted(scopes & state.windows.open.keys()):
+    for scope in sorted(touched.scopes & state.windows.open.keys()):
         yield "window", scope, window_body(state.windows, scope)
 
 

@@ -51,24 +51,23 @@ def theoremqa(answer: str, reference: str, problem: str = "") -> Outcome:
     given, meant = read(answer), read(wanted)
     # The spelling says whether an integer is wanted, as in the published grader: 3.0 is a float.
     is_whole = re.search(r"[.eE/]", wanted) is None
-    if not wanted.startswith("["):
-        if given.number is None or meant.number is None:
-            return equal(given.text, meant.text)
-        return "right" if _near(given.number, meant.number, whole=is_whole) else "wrong"
-    found, listed = _numbers(given), _numbers(meant)
-    if found is None or listed is None:
-        return "unknown"
-    if len(found) != len(listed):
-        return "wrong"
-    # Lists of numbers are sorted, as in the published grader.
-    pairs = zip(sorted(found), sorted(listed), strict=True)
-    return "right" if all(_near(g, w, whole=is_whole) for g, w in pairs) else "wrong"
-
-
-def _near(given: Fraction, wanted: Fraction, *, whole: bool) -> bool:
-    if whole:
-        return round(given) == wanted
-    return abs(given - wanted) <= THEOREMQA_TOLERANCE * abs(wanted)
+    if wanted.startswith("["):
+        found, listed = _numbers(given), _numbers(meant)
+        if found is None or listed is None:
+            return "unknown"
+        if len(found) != len(listed):
+            return "wrong"
+        # Lists of numbers are sorted, as in the published grader.
+        pairs = [*zip(sorted(found), sorted(listed), strict=True)]
+    elif given.number is None or meant.number is None:
+        return equal(given.text, meant.text)
+    else:
+        pairs = [(given.number, meant.number)]
+    near = (
+        round(said) == goal if is_whole else abs(said - goal) <= THEOREMQA_TOLERANCE * abs(goal)
+        for said, goal in pairs
+    )
+    return "right" if all(near) else "wrong"
 
 
 def _numbers(value: Value) -> list[Fraction] | None:

@@ -84,7 +84,7 @@ def extract(text: str) -> str | None:
     at_end = text[-40:].rstrip(" \t\r\n`*.").lower().endswith("</answer>")
     marked = (
         (_tagged(text) if at_end else None)
-        or _final_answer(text)
+        or next(filter(None, map(labelled, _behind(_FINAL, text))), None)
         or boxed(text)
         or _tagged(text)
         or next(filter(None, map(stated, _behind(_ANSWER, text))), None)
@@ -181,11 +181,7 @@ def _tagged(text: str) -> str | None:
     closes = [found.start() for found in _CLOSES.finditer(text)][-1:]
     opens = [found.end() for found in _OPENS.finditer(text, 0, closes[0])][-1:] if closes else []
     inner = text[opens[0] : closes[0]] if opens else ""
-    return _final_answer(inner) or whole(inner)
-
-
-def _final_answer(text: str) -> str | None:
-    return next(filter(None, map(labelled, _behind(_FINAL, text))), None)
+    return next(filter(None, map(labelled, _behind(_FINAL, inner))), None) or whole(inner)
 
 
 def _behind(mark: re.Pattern[str], text: str) -> Iterator[str]:

@@ -126,9 +126,16 @@ def _heard(
     coach = replace(coach, role=coach.role.as_asked(reply))
     if reply.cut and strict:
         return NOTHING, CUT
-    # A reply that was cut often had said its bullets and went on. What stands whole is used,
-    # except where the paper's own check is wanted.
-    text = _before_cut(coach, reply.text) if reply.cut else reply.text
+    text = reply.text
+    if reply.cut:
+        # What it had said as a whole is used: its first note, without a line that was broken off. Small
+        # models write the note, and then notes on each problem that the lessons come from, until
+        # they are cut.
+        header = re.compile(
+            rf"^[\W_]{{0,6}}{re.escape(coach.label)}[\W_]{{0,6}}$", re.MULTILINE | re.IGNORECASE
+        )
+        _, second, *_ = (*(found.start() for found in header.finditer(text)), None, None)
+        text = text[:second] if second is not None else text.rpartition("\n")[0]
     bullets = read_bullets(coach, text, strict=strict)
     if bullets is None and reply.cut:
         return NOTHING, CUT
@@ -138,18 +145,6 @@ def _heard(
     if len(bullets.text) > room:
         return NOTHING, Unreadable(coach.label, f"must be shorter than {room} characters")
     return bullets, None
-
-
-def _before_cut(coach: Coach, text: str) -> str:
-    """What a reply that was cut had said as a whole: its first note, without a line that was broken off.
-
-    Small models write the note, and then notes on each problem that the lessons come from, until they are cut.
-    """
-    header = re.compile(
-        rf"^[\W_]{{0,6}}{re.escape(coach.label)}[\W_]{{0,6}}$", re.MULTILINE | re.IGNORECASE
-    )
-    _, second, *_ = (*(found.start() for found in header.finditer(text)), None, None)
-    return text[:second] if second is not None else text.rpartition("\n")[0]
 
 
 def read_bullets(coach: Coach, text: str, *, strict: bool = False) -> Bullets | None:

@@ -377,20 +377,16 @@ def _without_tables(lines: Sequence[str], reply: Reply) -> Iterator[str]:
             yield line
             continue
         known = [names.get(_key(cell.strip("*_`: "))) for cell in row]
+        is_rule = "-" in line and set(line) <= set("|:- \t\r")  # between a head and its rows
         if heads and len(row) == len(heads):
-            if not _is_ruled(line):
+            if not is_rule:
                 yield from (f"{h}: {c}" for h, c in zip(heads, row, strict=True) if h)
         elif len(row) >= 2 and known[0] is not None and known[1] is None:
             yield f"{known[0]}: {' | '.join(row[1:])}"
         elif len(row) >= 2 and all(known):
             heads = known
-        elif not _is_ruled(line):
+        elif not is_rule:
             yield line
-
-
-def _is_ruled(line: str) -> bool:
-    """Whether this is the line between a table's head and its rows."""
-    return "-" in line and set(line) <= set("|:- \t\r")
 
 
 def cells(line: str) -> list[str]:

@@ -129,19 +129,13 @@ def think(
     if answer is None and "Thought" not in said.values:
         answer = None if completion.cut else extract(completion.text)
         return Thought(completion.text.strip(), answer, completion.address, False)
-    thought = with_answer(_together(question, role, said), answer)
-    return Thought(thought, answer, completion.address, True, said.number("Confidence"))
-
-
-def _together(question: Complete, role: Role, said: RoleReply) -> str:
-    """The thought; of a reply that goes through its form several times, all that is new in its thoughts."""
-    # Some replies go through the form once for each step. What repeats the trajectory, or the prompt
-    # itself, carries nothing on.
+    # Some replies go through the form once for each step. Their thoughts are one, without what
+    # repeats the trajectory, or the prompt itself.
     known = set(dict(question.variables).get("trajectory", "").split("\n"))
-    thoughts = map(str, every(said.text, role.reply, "Thought"))
     new = dict.fromkeys(
         each
-        for each in thoughts
+        for each in map(str, every(said.text, role.reply, "Thought"))
         if not known.issuperset(each.split("\n")) and not role.template.says(each)
     )
-    return "\n".join(new) or said.get("Thought") or ""
+    thought = with_answer("\n".join(new) or said.get("Thought") or "", answer)
+    return Thought(thought, answer, completion.address, True, said.number("Confidence"))

@@ -115,10 +115,8 @@ class BudgetsFold:
 
     def feed(self, tenant: str, at_ms: int, said: Completed) -> None:
         """A reply to a call for a problem of a tenant, and when it was recorded."""
-        self._add((tenant, day_of(at_ms)), DaySpent.of(said))
-
-    def _add(self, key: tuple[str, str], more: DaySpent) -> None:
-        self.spent[key] = self.spent.get(key, NOTHING) + more
+        day = day_of(at_ms)
+        self.spent[tenant, day] = self.of(tenant, day) + DaySpent.of(said)
 
     def of(self, tenant: str, day: str) -> DaySpent:
         """What a tenant spent on a day."""
@@ -137,7 +135,8 @@ class BudgetsFold:
     def add_rows(self, rows: Iterable[list[Any]]) -> None:
         """Add such sums, of another part of the log."""
         for tenant, day, *sums in rows:
-            self._add((str(tenant), str(day)), DaySpent(*map(int, sums)))
+            said = DaySpent(*map(int, sums))
+            self.spent[str(tenant), str(day)] = self.of(str(tenant), str(day)) + said
 
     def days(self) -> Iterator[tuple[str, str, DaySpent]]:
         """Tenant, day and sums; the newest day first."""

@@ -91,19 +91,13 @@ class MemoryFold:
     def learned(self, closed: BatchClosed) -> Learned:
         """Return what the learning episode of a batch has stated so far."""
         episode = learning_id(self.scope, closed.batch, closed.revision)
-        return self._begun(episode)
-
-    def _begun(self, episode: str) -> Learned:
-        known = self.learning.get(episode)
-        if known is None:
-            known = self.learning[episode] = Learned()
-        return known
+        return self.learning.setdefault(episode, Learned())
 
     def feed(self, episode: str, address: str, event: Event) -> None:
         """Take one record. Raises ``MemoryMismatch`` when a version's digest is not met."""
         if type(event) not in self.TAKES:
             if episode.startswith("b/"):
-                self._begun(episode).feed(address, event)
+                self.learning.setdefault(episode, Learned()).feed(address, event)
             return
         match event:
             # A problem may be forgotten while its episode still runs; what that leaves is not taken.
@@ -240,7 +234,7 @@ class MemoryFold:
 
     def reflection(self, episode: str) -> Reflected:
         """Return an episode's reflection, however old it is. Raises ``LookupError``."""
-        found = self.reflected.get(episode) or self._found(episode, "reflected")
+        found = self.reflected.get(episode) or self._read(episode).find(episode, "reflected")
         if not isinstance(found, Reflected):
             raise LookupError(f"{episode} left no reflection")
         return found
@@ -285,7 +279,7 @@ class MemoryFold:
         version = self.versions.get(number)
         revision = None if version is None else version.revision
         episode = learning_id(self.scope, number, revision)
-        known = self.batches.get(number) or self._found(episode, "batch")
+        known = self.batches.get(number) or self._read(episode).find(episode, "batch")
         if not isinstance(known, BatchClosed):
             raise LookupError(f"{self.scope}: batch {number} is not on the log")
         return known
@@ -349,9 +343,6 @@ class MemoryFold:
     def closing_without(self, number: int) -> BatchClosed:
         """The closing of a batch once more: without members that were forgotten, with outcomes as graded anew."""
         return aligned(self, self.forgetting.again(self.closing(number), self.anew))
-
-    def _found(self, episode: str, address: str) -> Event | None:
-        return self._read(episode).find(episode, address)
 
     def journal(self, episode: str) -> Mapping[str, Event]:
         """The records of an episode by address, as far as they are kept."""

@@ -85,7 +85,7 @@ class Remeasuring:
     @property
     def vectors(self) -> Anew:
         """Those of the embedder that the closing names."""
-        return self._by(self.closed.measured)
+        return self.known.setdefault(self.closed.measured or "", Anew())
 
     def numbers(self, before: Memory, facts: Sequence[Event]) -> Mapping[str, Any]:
         """The learned state after the batch."""
@@ -136,13 +136,10 @@ class Remeasuring:
         # measured anew. All other logs are folded as ever.
         if closed.measured is None or closed.rule is None or wanted is None:
             return made
-        anew, vectors = VECTORS[closed.rule].member, self._by(wanted)
+        anew, vectors = VECTORS[closed.rule].member, self.known.setdefault(wanted, Anew())
         own = (self.past.reflection(member).embedder for member in closed.members)
         pairs = zip(made, own, strict=True)
         return [each if by in (None, wanted) else anew(each, vectors) for each, by in pairs]
-
-    def _by(self, embedder: str | None) -> Anew:
-        return self.known.setdefault(embedder or "", Anew())
 
 
 def made_by(past: Past, before: Memory, closed: BatchClosed) -> str | None:

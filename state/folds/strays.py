@@ -13,15 +13,11 @@ FIRST = 5
 Noted = Callable[[str], None]
 
 
-def _unheard(note: str) -> None:
-    """Nobody is told."""
-
-
 @dataclass(slots=True)
 class Strays:
     """How many were passed over, and the first of them. ``told`` gets a line for each of those."""
 
-    told: Noted = _unheard
+    told: Noted | None = None
     count: int = 0
     first: list[str] = field(default_factory=list[str])
 
@@ -31,4 +27,5 @@ class Strays:
         if len(self.first) < FIRST:
             note = f"{episode} at {address}: {event.kind} was passed over: no policy put it there"
             self.first.append(note)
-            self.told(note)
+            if self.told is not None:
+                self.told(note)

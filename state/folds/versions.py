@@ -14,6 +14,7 @@ class Versions(MutableMapping[int, Memory]):
     def __init__(self) -> None:
         self._made: dict[int, Memory] = {}
         self._later: dict[int, Callable[[], Memory]] = {}
+        # Numbers are kept in order beside, because the newest one is asked for at every record.
         self._numbers: list[int] = []
         self._former: dict[tuple[int, int], Memory | Callable[[], Memory]] = {}
 
@@ -29,15 +30,10 @@ class Versions(MutableMapping[int, Memory]):
 
     def later(self, number: int, make: Callable[[], Memory]) -> None:
         """Put a version in that is made when it is asked for."""
-        self._note(number)
+        if number not in self:
+            insort(self._numbers, number)
         self._made.pop(number, None)
         self._later[number] = make
-
-    def _note(self, number: int) -> None:
-        if number not in self:
-            # Numbers are kept in order beside the dictionary, because the newest one is asked for
-            # at every record.
-            insort(self._numbers, number)
 
     def former_later(self, number: int, revision: int, make: Callable[[], Memory]) -> None:
         """The same for a revision that is not the newest."""
@@ -75,7 +71,8 @@ class Versions(MutableMapping[int, Memory]):
         return made
 
     def __setitem__(self, number: int, memory: Memory) -> None:
-        self._note(number)
+        if number not in self:
+            insort(self._numbers, number)
         self._later.pop(number, None)
         self._made[number] = memory
 

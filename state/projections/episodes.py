@@ -31,6 +31,8 @@ PROBLEM = (
     Column("problem", "text", "the problem's text"),
     Column("policy", "text", "the policy that worked on it"),
 )
+REFLECTED = ("domain", "problem_id", "problem", "policy")
+"""What a reflection says of its problem."""
 
 E = TypeVar("E", bound=Event)
 
@@ -95,7 +97,8 @@ def reflection(source: Source, name: str, found: Found) -> Row | None:
     if said is None:
         return None
     event = said[1]
-    return _of_problem(event) | {
+    problem: Row = {name: getattr(event, name) for name in REFLECTED}
+    return problem | {
         "scope": event.scope,
         "memory_version": event.memory_version,
         "items": list(event.items),
@@ -109,11 +112,10 @@ def case(source: Source, name: str, found: Found) -> Row | None:
     if said is None:
         return None
     event = said[1]
-    names = ("status", "answer", "confidence", "confidence_source")
+    names = (*REFLECTED, "status", "answer", "confidence", "confidence_source")
     ended: Row = {name: getattr(event, name) for name in names}
     return (
-        _of_problem(event)
-        | ended
+        ended
         | spent(event.usage)
         | {
             "problem_digest": event.problem_digest,
@@ -122,11 +124,6 @@ def case(source: Source, name: str, found: Found) -> Row | None:
         }
         | _graded(source, name, answered=event.answer is not None)
     )
-
-
-def _of_problem(event: Reflected) -> Row:
-    names = ("domain", "problem_id", "problem", "policy")
-    return {name: getattr(event, name) for name in names}
 
 
 def _forgotten_since(source: Source, name: str, found: Found) -> int | None:

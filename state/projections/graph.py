@@ -10,9 +10,8 @@ from operator import attrgetter
 from typing import Any
 
 from schemas.vectors import unpack
-from state.folds.lives import ItemKey, ItemUsage
 from state.folds.state import VersionKey
-from state.projections.items import SHARED
+from state.projections.items import SHARED, lives
 from state.projections.items import row as item_row
 from state.tables.columns import shared
 from state.tables.table import Column, Row, Source, Table
@@ -27,7 +26,7 @@ SCOPE = shared("scope", "domain", "version")
 
 def queries(source: Source, keys: Sequence[Any]) -> Iterator[Row]:
     """The cases among these items."""
-    for life in _lives(source, keys, CASE):
+    for life in (life for life in lives(source, keys) if life.item.role == CASE):
         yield item_row(life) | {
             "subject": life.item.subject,
             "embedder": life.embedder,
@@ -37,7 +36,7 @@ def queries(source: Source, keys: Sequence[Any]) -> Iterator[Row]:
 
 def metacognitions(source: Source, keys: Sequence[Any]) -> Iterator[Row]:
     """The principles among these items, as they stand in the newest version."""
-    for life in _lives(source, keys, PRINCIPLE):
+    for life in (life for life in lives(source, keys) if life.item.role == PRINCIPLE):
         # Once a principle's text was replaced, the newest version knows nothing of the old one.
         held: Mapping[str, Mapping[str, Any]] = learned(source, life.scope).get("principles", NONE)
         now = held.get(life.item.id, NONE) if life.until is None else NONE
@@ -46,12 +45,6 @@ def metacognitions(source: Source, keys: Sequence[Any]) -> Iterator[Row]:
             "uncertainty": now.get("uncertainty") or None,
             "revisions": now.get("version"),
         }
-
-
-def _lives(source: Source, keys: Sequence[ItemKey], role: str) -> Iterator[ItemUsage]:
-    known = source.state.lives.known
-    found = (known.get(key) for key in keys)
-    return (life for life in found if life is not None and life.item.role == role)
 
 
 # ── Paths and edges: learned state ───────────────────────────────────────────────────────────

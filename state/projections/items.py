@@ -70,21 +70,20 @@ def lesson(life: ItemUsage) -> Row:
     return row(life) | more
 
 
-def _lives(kind: str, source: Source, keys: Sequence[ItemKey]) -> Iterator[ItemUsage]:
-    known = source.state.lives.known
-    found = (known.get(key) for key in keys)
-    # Keys come from all items that changed; those of the other kind are another table's.
-    return (life for life in found if life is not None and life.item.kind == kind)
+def lives(source: Source, keys: Sequence[ItemKey]) -> Iterator[ItemUsage]:
+    """The lives of these items, as far as they are known."""
+    # Keys come from all items that changed; each table takes those of its own kind.
+    return filter(None, map(source.state.lives.known.get, keys))
 
 
 def lessons(source: Source, keys: Sequence[Any]) -> Iterator[Row]:
     """The lessons among these keys."""
-    return map(lesson, _lives("lesson", source, keys))
+    return (lesson(life) for life in lives(source, keys) if life.item.kind == "lesson")
 
 
 def rules(source: Source, keys: Sequence[Any]) -> Iterator[Row]:
     """The rules among these keys."""
-    return map(row, _lives("rule", source, keys))
+    return (row(life) for life in lives(source, keys) if life.item.kind == "rule")
 
 
 LESSONS = Table(

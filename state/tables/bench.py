@@ -19,14 +19,15 @@ PAUSE_S = 0.05
 BATCH = 20
 
 
-def _row(scope: str, item: MemoryItem, offset: int) -> Row:
-    return lesson(ItemUsage(scope, item, 1, offset, embedder="drawn"))
-
-
 def fill(folder: Path, memories: Iterable[Memory], dimensions: int) -> Any:
     """A table of these lessons, compacted and indexed as the projector does it; a reader's handle."""
     table = LanceTable(folder, LESSONS, dimensions)
-    table.write_anew((_row(m.scope, item, 1) for m in memories for item in m.items), 1)
+    lives = (
+        ItemUsage(memory.scope, item, 1, 1, embedder="drawn")
+        for memory in memories
+        for item in memory.items
+    )
+    table.write_anew(map(lesson, lives), 1)
     import lancedb
 
     connect: Any = lancedb.connect
@@ -62,6 +63,6 @@ def keep_writing(folder: Path, dimensions: int) -> None:
     offset = 1
     while True:
         offset += 1
-        rows = (_row("written", item, offset) for item in items)
-        table.merge(rows, offset)
+        lives = (ItemUsage("written", item, 1, offset, embedder="drawn") for item in items)
+        table.merge(map(lesson, lives), offset)
         time.sleep(PAUSE_S)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -60,7 +61,13 @@ class Making:
 
     def __init__(self, folder: Path, embedder: str, prefixes: Prefixes = Prefixes()) -> None:
         self.folder, self.embedder, self.prefixes = folder, embedder, prefixes
-        self._old = _reusable(folder, embedder, prefixes)
+        self._old: Any = None
+        # The vectors of a corpus that is here are taken over where those of equal passages would be
+        # the same: of another embedder, or behind another prefix, they would not.
+        with suppress(NoCorpus):
+            old = Corpus(folder, embedder)
+            if "key" in old.table.schema.names and old.prefixes.passage == prefixes.passage:
+                self._old = old.table
         self._table: Any = None
         self._schema: Any = None
 
@@ -122,16 +129,6 @@ class Making:
 _TEXTS = ("key", "title", "text", "whole", "embedder", "query_prefix", "passage_prefix")
 
 
-def _reusable(folder: Path, embedder: str, prefixes: Prefixes) -> Any:
-    """The corpus that is here, where its vectors of equal passages would be the same."""
-    try:
-        old = Corpus(folder, embedder)
-    except NoCorpus:
-        return None
-    keyed = "key" in old.table.schema.names
-    return old.table if keyed and old.prefixes.passage == prefixes.passage else None
-
-
 class Corpus:
     """An open corpus. Raises ``NoCorpus`` where there is none that this embedder made."""
 
@@ -165,21 +162,20 @@ class Corpus:
     def _by_text(self, query: str, top: int) -> list[Passage]:
         match: Any = import_module("lancedb.query").MatchQuery
         search = self.table.search(match(query, "whole"), query_type="fts")
-        return [_passage(row) for row in search.select([*_SHOWN, "_score"]).limit(top).to_list()]
+        return [
+            Passage(row["title"], row["text"])
+            for row in search.select([*_SHOWN, "_score"]).limit(top).to_list()
+        ]
 
     def _by_vector(self, vector: Sequence[float], top: int) -> list[Passage]:
         search = self.table.search(list(vector), vector_column_name="vector")
         wanted = search.distance_type("cosine").select([*_SHOWN, "_distance"])
-        return [_passage(row) for row in wanted.limit(top).to_list()]
+        return [Passage(row["title"], row["text"]) for row in wanted.limit(top).to_list()]
 
 
 _SHOWN = ("title", "text")
 _MADE_BY = ("embedder", "query_prefix", "passage_prefix")
 """Corpora of earlier builds name no prefixes, and were made without."""
-
-
-def _passage(row: dict[str, Any]) -> Passage:
-    return Passage(row["title"], row["text"])
 
 
 def fused(rankings: Sequence[Sequence[Passage]]) -> list[Passage]:

@@ -9,7 +9,7 @@ swept before opening; whatever goes wrong on opening, the table is dropped and w
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
@@ -103,7 +103,7 @@ class LanceTable:
         self.handle, self.hashes, self.total = made, {}, 0
         # In parts, because a large log's rows do not fit into memory together.
         for part in chunks(rows):
-            made.add(self._arrow(self._booked(part)))
+            made.add(arrow().Table.from_pylist(self._booked(part), schema=self.schema))
         self.merge([], offset)
         self.compact()
 
@@ -114,7 +114,9 @@ class LanceTable:
         self.watermark = offset
         merge = self.handle.merge_insert("key").when_matched_update_all()
         mark = {"key": WATERMARK, "off": self.watermark, "row_hash": self._sum()}
-        merge.when_not_matched_insert_all().execute(self._arrow([*last, self._whole(mark)]))
+        last.append(self._whole(mark))
+        stored = arrow().Table.from_pylist(last, schema=self.schema)
+        merge.when_not_matched_insert_all().execute(stored)
         self.commits += 1
         if self.commits % COMPACT_EVERY == 0:
             self.compact()
@@ -132,9 +134,6 @@ class LanceTable:
     def _sum(self) -> str:
         """The sum of all rows, and the log that they were written from."""
         return f"{(self.total + self.mark(self.watermark)) % HASHES:032x}"
-
-    def _arrow(self, rows: Sequence[Row]) -> Any:
-        return arrow().Table.from_pylist(list(rows), schema=self.schema)
 
     def _whole(self, row: Row) -> Row:
         """The row with a vector that fits: zeros for none, and for one of another length."""
