@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.answers.alike import alike, kinds, vote
+from handlers.answers.dataset_rules import exact_match, scibench
 from handlers.answers.equal import equal
 from handlers.answers.grade import References, grade_reference, references_of
 from handlers.answers.normalise import canonical
-from handlers.answers.dataset_rules import exact_match, scibench
 from handlers.answers.units import unit
 from handlers.policies.base import Task
 from handlers.policies.baselines.consistency import SELF_CONSISTENCY

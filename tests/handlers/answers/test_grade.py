@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.answers.grade import CHECKERS, EXACT, QA, Grade, agree, check_game24, grade_reference
 from handlers.answers.dataset_rules import exact_match, scibench, theoremqa, token_f1
+from handlers.answers.grade import CHECKERS, EXACT, QA, Grade, agree, check_game24, grade_reference
 from schemas.outcome import Outcome
 from tests.data import shared
 
