@@ -32,11 +32,13 @@ MONITOR = Role.of(
     PROMPT,
     sections=("Problem", "Candidate?", "Trajectory", "Guidance?"),
     reply=[
-        # A small model fills in a form before it reasons, so that the form itself begins with the reasoning.
+        # A small model fills in a form before it reasons, so that the form itself begins with the
+        # reasoning.
         Field("Analysis", "text", ANALYSIS, required=False),
         Field("Error_description", "text", DESCRIPTION, required=False),
         Field("Error_step", "text", STEP, required=False),
-        # Whoever wrote NONE for step and description writes it on for the third line: no error was found.
+        # Whoever wrote NONE for step and description writes it on for the third line: no error was
+        # found.
         choice("Error_found", ("YES", "NO"), FLAG, {"NONE": "NO"}),
     ],
     notes={
