@@ -5,8 +5,8 @@ once more, with what was wrong, and never guessed.
 """
 
 # Theory of operation. ``known`` completes a type when its problem is admitted, and refuses one that
-# nobody could answer. ``form`` and ``task`` tell it in prompts. ``canonical`` is applied wherever an
-# answer field of a reply is read, and once more to what a policy concludes with; it is the one
+# nobody could answer. ``form`` and ``task`` tell it in prompts. ``canonical`` is applied wherever
+# an answer field of a reply is read, and once more to what a policy concludes with; it is the one
 # place that says what an answer of a type looks like, so that votes, graders and consumers agree.
 # ``compared`` puts the label into the same form, and ``settled`` grades by it.
 #

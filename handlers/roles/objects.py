@@ -50,7 +50,8 @@ def _found(text: str) -> Iterator[tuple[tuple[int, int], dict[str, Any]]]:
     found = [opens.start() for opens in _OPENS.finditer(text)]
     if not found:
         return
-    # A stray quote before an object would turn its strings inside out, so the last one is also looked at alone.
+    # A stray quote before an object would turn its strings inside out, so the last one is also
+    # looked at alone.
     spans = list(dict.fromkeys((*_objects(text, found[0])[::-1], *_objects(text, found[-1]))))
     # The last object counts in most replies, so it is tried first; few are tried, since each is
     # mended and parsed.

@@ -100,7 +100,8 @@ class MemoryFold:
                 self.learning.setdefault(episode, Learned()).feed(address, event)
             return
         match event:
-            # A problem may be forgotten while its episode still runs; what that leaves is not taken.
+            # A problem may be forgotten while its episode still runs; what that leaves is not
+            # taken.
             case Reflected() if not self.forgetting.covers(episode):
                 self.reflected[episode] = event
                 self.labelling.reflected(episode, event)
