@@ -8,7 +8,7 @@
 # all of it; ``mirror`` holds the vectors of a memory for recalls; ``projections`` say what each
 # table says of one key, and ``tables`` write these rows for people who query.
 #
-# A worker feeds accepted records to ``folds.state.State`` (or to the folds that it needs) and
+# A worker feeds accepted records to ``state.folds.state.State`` (or to the folds that it needs) and
 # watches which keys change; whoever writes, a snapshot or a table, takes what was touched since it
 # last looked. Nothing flows the other way: no fold reads a table, and no policy imports this
 # package; it asks a question, and the answer is recorded.
