@@ -273,7 +273,7 @@ class State:
         # The offset of the first forgetting stays: rows of the problem say when it went.
         self.forgotten.setdefault(event.scope, {}).setdefault(prefix, offset)
         read = self.records
-        names = set() if read is None else set(read.episodes(event.scope, prefix))
+        names = set[str]() if read is None else set(read.episodes(event.scope, prefix))
         self._changed(list(self.lives.forget(names, self.outcomes.outcome, offset)))
         self.outcomes.forget(names)
         for each in self.watchers:
