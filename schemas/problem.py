@@ -75,8 +75,7 @@ class Limits(BaseModel):
 
     def over(self, other: Limits) -> Limits:
         """These limits where set, the other's elsewhere."""
-        # Nearly every problem comes without limits, and building a model for each takes longer
-        # than all else here.
+        # Nearly every problem comes without limits of its own, and then no model need be built.
         if other == UNLIMITED:
             return self
         return Limits(**(other.model_dump(exclude_none=True) | self.model_dump(exclude_none=True)))

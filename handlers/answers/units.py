@@ -104,8 +104,8 @@ _LONG_PREFIXES: Mapping[str, str] = {
     "nano": "n", "micro": "u", "milli": "m", "centi": "c", "deci": "d", "kilo": "k", "mega": "M",
     "giga": "G",
 }  # fmt: skip
-# Only these take prefixes. A table of all combinations would read "min" as milli-inches and "ft"
-# as femto-tonnes.
+# Only these take prefixes. A table of all combinations would read "min" as milli-inches and "pt"
+# as pico-tonnes.
 _PREFIXED = frozenset(
     ["m", "g", "s", "l", "L", "N", "J", "cal", "Wh", "W", "Pa", "A", "V", "Ω", "Hz", "mol", "bar"]
 )

@@ -129,8 +129,8 @@ def _heard(
     text = reply.text
     if reply.cut:
         # What it had said as a whole is used: its first note, without a line that was broken off.
-        # Small models write the note, and then notes on each problem that the lessons come from, until
-        # they are cut.
+        # Small models write the note, and then notes on each problem that the lessons come from,
+        # until they are cut.
         header = re.compile(
             rf"^[\W_]{{0,6}}{re.escape(coach.label)}[\W_]{{0,6}}$", re.MULTILINE | re.IGNORECASE
         )

@@ -112,8 +112,8 @@ def trust(
     return strictly(
         question(problem, steps, wording),
         read_confidence,
-        # None is a reading, and no lack of one may become 0: that would prune a trajectory which
-        # nobody judged.
+        # What cannot be read stays none and becomes no 0: that would prune a trajectory which nobody
+        # judged.
         lambda value: value is not None,
         lambda first, second: second if second is not None else first,
         AGAIN[wording],

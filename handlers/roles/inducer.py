@@ -163,8 +163,7 @@ def strength(score: float) -> str:
     return "high" if score >= HIGH_FROM else "low" if score < LOW_UNDER else "medium"
 
 
-# Bounds are checked here and not clipped later: a strength that was cut to its bound would be
-# recorded as the model's own.
+# A rating that cannot be used is refused here, while the model can still be asked to mend it.
 def checked(present: frozenset[str]) -> Check:
     """What fields alone cannot say: an update names a principle that is there, ratings keep bounds."""
 

@@ -52,8 +52,8 @@ def judge(
     heard = yield from strictly(
         question,
         read_value,
-        # No value is worse than a low one here: 0 would prune the branch as if somebody had judged
-        # it.
+        # What cannot be read stays none and becomes no 0 here: that would prune the branch as if
+        # somebody had judged it.
         lambda value: value is not None,
         lambda first, second: second if second is not None else first,
         AGAIN,
