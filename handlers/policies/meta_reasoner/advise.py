@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from handlers.learning.bandits import FOREVER, Arm, best, fate
 from handlers.policies.meta_reasoner.episode import Episode, report
-from handlers.policies.meta_reasoner.proposing import DIAGNOSIS, is_bound
+from handlers.policies.meta_reasoner.strategies import DIAGNOSIS, is_bound
 from handlers.roles.meta_reasoner import GENERAL, META_REASONER, TOKENS, picker, strategy_lines
 from handlers.roles.role import RoleReply
 from schemas.asking import Steps

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from handlers.policies.base import Conclusion, Trace
-from handlers.policies.meta_reasoner.proposing import DIAGNOSIS
 from handlers.policies.meta_reasoner.settings import MetaReasonerSettings
+from handlers.policies.meta_reasoner.strategies import DIAGNOSIS
 from handlers.roles.form import Unreadable, Values
 from handlers.roles.meta_reasoner import GENERAL, META_REASONER
 from schemas.events.episode import Embedded

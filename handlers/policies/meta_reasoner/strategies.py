@@ -1,12 +1,14 @@
 """Strategies by diagnosis: what to advise when a report says so.
 
-Three are standard, two more make five at the start; the last two are examples of what was generated.
+Three are standard, two more make five at the start; the last two are examples of what was generated. Others are
+proposed while problems are worked on; what of them may become an arm for every problem is said here too.
 
 Source: Meta-Reasoner table 1, App. D; design/meta_reasoner.md#arms.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass
 
 # Words of this table are constants of the learning rule: a batch pins them, and an edited
@@ -69,3 +71,17 @@ BIRTHS = (*STANDARD, *GENERATED[:2])
 def start_arms(count: int) -> list[dict[str, str]]:
     """The start set of three or five."""
     return [asdict(strategy) for strategy in BIRTHS[:count]]
+
+
+# ── What was proposed ────────────────────────────────────────────────────────────────────────
+
+DIAGNOSIS = "The report read like the one that it was proposed for."
+"""Where a proposal does not say when it is needed."""
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:[.,]\d+)*")
+
+
+def is_bound(strategy: str, problem: str) -> bool:
+    """Whether a strategy names a number that the problem names: then it is advice for that problem alone."""
+    # An arm lives over all problems of its scope. Such advice would be chosen for others as well,
+    # and would pass this problem's numbers, perhaps its answer, on to them.
+    return not set(_NUMBER.findall(problem)).isdisjoint(_NUMBER.findall(strategy))
