@@ -149,8 +149,8 @@ def distil(batch: Batch, settings: Mc2Settings) -> Steps[list[Lesson]]:
         )
         yield fact
         descriptor_only = settings.embedded == "descriptor"
-        found_by = task.distiller.embedding_text(values, descriptor_only=descriptor_only)
-        lessons.append(Lesson(fact, found_by))
+        embedded = task.distiller.embedding_text(values, descriptor_only=descriptor_only)
+        lessons.append(Lesson(fact, embedded))
     if not lessons:
         return []
     vectors = yield from Embed(tuple(lesson.embedding_text for lesson in lessons))

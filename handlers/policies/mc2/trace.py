@@ -85,12 +85,13 @@ def turns(trace: Trace) -> list[Turn]:
         if isinstance(event, KnowledgeReached):
             role = NAMED[event.role]
             before, reply = notes.get(role, ""), replies[event.source]
-            # A fallback keeps what stood before, unless that was about another trajectory: then the
-            # fact counts no bullets.
-            after = before if event.bullets else ""
             composed = event.result != "fallback"
             if composed:
                 after = (read_bullets(COACHES[role], said[event.source]) or NOTHING).text
+            else:
+                # It keeps what stood before, unless that was about another trajectory: then the
+                # fact counts no bullets.
+                after = before if event.bullets else ""
             # Kept by round: a role's guidance is on record before its reply in that round is.
             update = Update(before, after, composed, reply.model)
             updates.setdefault(event.round, {})[role] = update

@@ -39,6 +39,14 @@ class Knowledge:
     """What one memory version knows; views of it are made once."""
 
     learned: Mapping[str, Any]
+    fitted: dict[str, Calibrator | None] = field(
+        default_factory=dict[str, Calibrator | None], repr=False, compare=False
+    )
+    """Calibrators by their signal: an attempt asks for one each time, and its fit takes a while."""
+    diagnosed: dict[tuple[str, str], Diagnosis | None] = field(
+        default_factory=dict[tuple[str, str], Diagnosis | None], repr=False, compare=False
+    )
+    """What cases turned out to be: later problems ask again, and comparing answers takes a while."""
 
     @property
     def cases(self) -> Sequence[Mapping[str, Any]]:
@@ -74,30 +82,20 @@ class Knowledge:
 
     def calibrator(self, signal: str) -> Calibrator | None:
         """From a raw confidence of this kind to the chance of being right, once that can be told."""
-        if signal not in self._calibrators:
+        if signal not in self.fitted:
             known = [
                 (case["signals"].get(signal), KNOWN[case["outcome"]]) for case in self.labelled
             ]
             pairs = [(raw, right) for raw, right in known if raw is not None]
-            self._calibrators[signal] = fit(pairs)
-        return self._calibrators[signal]
-
-    @cached_property
-    def _calibrators(self) -> dict[str, Calibrator | None]:
-        """Those that were asked for: an attempt asks for one each time, and its fit takes a while."""
-        return {}
+            self.fitted[signal] = fit(pairs)
+        return self.fitted[signal]
 
     def turned_out(self, case: Mapping[str, Any], learn_from: str) -> Diagnosis | None:
         """What a case turned out to be; told once, for later problems ask again."""
         asked = str(case["id"]), learn_from
-        if asked not in self._turned_out:
-            self._turned_out[asked] = borne_out(case, learn_from)
-        return self._turned_out[asked]
-
-    @cached_property
-    def _turned_out(self) -> dict[tuple[str, str], Diagnosis | None]:
-        """Those that were asked for: comparing answers takes a while."""
-        return {}
+        if asked not in self.diagnosed:
+            self.diagnosed[asked] = borne_out(case, learn_from)
+        return self.diagnosed[asked]
 
     def hardness(self, problem: str, min_cases: int) -> float:
         """h of a problem."""

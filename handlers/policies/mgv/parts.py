@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from handlers.policies.base import Trace
 from schemas.events.base import Event
 from schemas.events.episode import Forked
@@ -17,10 +15,7 @@ from schemas.events.monitoring import Allocated, CasesReached, ExperienceKept, T
 
 def part(trace: Trace, subject: str) -> Trace:
     """One member's own part of a set's trace, with what the set as a whole decided."""
-    return Trace(tuple(_own(trace, subject)))
-
-
-def _own(trace: Trace, subject: str) -> Iterator[tuple[str, Event]]:
+    found: list[tuple[str, Event]] = []
     lane = ""
     shares: tuple[tuple[str, int], ...] = ()
     waiting: list[tuple[str, Event]] = []  # answers that the next case in mind is made of
@@ -48,7 +43,8 @@ def _own(trace: Trace, subject: str) -> Iterator[tuple[str, Event]]:
                 if about is None:
                     waiting.append((address, event))
         if isinstance(event, CasesReached) and "." not in address:
-            yield from waiting if own else ()
+            found += waiting if own else ()
             waiting.clear()
         if own:
-            yield address, event
+            found.append((address, event))
+    return Trace(found)
