@@ -10,7 +10,7 @@ derived in ``streams.core.closing``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -20,7 +20,7 @@ import orjson
 from handlers.learning.calibrate import calibrated
 from handlers.limits import Ledger
 from handlers.policies.base import Conclusion, Policy, Task
-from schemas.asking import Diverged, OutOfLimit, ReplayError
+from schemas.asking import Diverged, OutOfLimit, ReplayError, Steps
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeOpened, ProblemAdmitted, ReviewAsked
 from schemas.identity import (
@@ -224,9 +224,17 @@ async def conclude(work: Work, run: Run) -> tuple[Conclusion, float]:
     A defect of the policy is an outcome (``failed``); a broken set-up, a lost claim or a record that
     does not fit is not, and is raised.
     """
+
+    def begun() -> Steps[Conclusion]:
+        return work.policy.solve(work.task, work.settings)
+
+    def again(alone: Run) -> object:
+        fresh = Ledger.of(work.opened.limits, work.opened.prices)
+        return concluded(replayed(drive(begun(), alone, fresh)))
+
     ledger = Ledger.of(work.opened.limits, work.opened.prices)
     try:
-        found = await drive(work.policy.solve(work.task, work.settings), run, ledger)
+        found = await drive(begun(), run, ledger)
         conclusion = with_chance(work, concluded(found))
     except OutOfLimit as limit:
         conclusion = Conclusion(answer=None, ended_by="limit", limit=limit.which)
@@ -236,7 +244,7 @@ async def conclude(work: Work, run: Run) -> tuple[Conclusion, float]:
         # A log that fails can raise anything, and would else be recorded as a defect of the policy.
         if run.unkept is not None:
             raise run.unkept from None
-        defect = _as_recorded(work, run, error)
+        defect = as_recorded(error, run, work.run(None, None), again)
         conclusion = Conclusion(answer=None, ended_by=f"error: {describe(defect)}")
     return conclusion, round(ledger.spent_seconds, 6)
 
@@ -264,21 +272,21 @@ def with_chance(work: Work, conclusion: Conclusion) -> Conclusion:
     return conclusion if chance is None else replace(conclusion, calibrated=chance)
 
 
-def _as_recorded(work: Work, run: Run, error: Exception) -> Exception:
+def as_recorded(
+    error: Exception, run: Run, alone: Run, again: Callable[[Run], object]
+) -> Exception:
     """The defect that the record leads to: of several in parallel lanes, timing chose which struck first.
 
-    Raises ``Stuck`` where it leads to none: then the error is no outcome, and nobody could verify it.
+    ``alone`` is the same run without a world, and ``again`` goes through it to its end. Raises ``Stuck`` where
+    that leads to no defect: then the error is no outcome, and nobody could verify it.
     """
     # A replay is in order already. Live, the record is gone through once more, so that what the
     # closing says is what ``verify`` will find.
     if run.world is None:
         return error
-    ledger = Ledger.of(work.opened.limits, work.opened.prices)
+    alone.refused = run.refused
     try:
-        again = work.policy.solve(work.task, work.settings)
-        alone = work.run(None, None)
-        alone.refused = run.refused
-        concluded(replayed(drive(again, alone, ledger)))
+        again(alone)
     except NOT_AN_OUTCOME:
         pass
     except Exception as recorded:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from handlers.limits import Ledger
@@ -13,10 +14,11 @@ from schemas.events.episode import EpisodeClosed
 from schemas.events.learning import BatchClosed
 from schemas.memory import Memory
 from schemas.outcome import Status
+from streams.core.backbone import Stuck
 from streams.core.defects import describe
-from streams.core.drive import Run, World, drive
+from streams.core.drive import Run, World, drive, replayed
 from streams.core.unkept import Unkept, refused_by
-from streams.engine.episode import NOT_AN_OUTCOME
+from streams.engine.episode import NOT_AN_OUTCOME, as_recorded
 from streams.engine.learner import Learner, episode_of
 from streams.engine.scopes import Scope
 
@@ -41,12 +43,19 @@ async def learn(
         # What only embeds anew compares with nothing.
         memory = Memory(scope.id, closed.batch)
     embedder = closed.embedder or scope.memory.changing or closed.measured
-    run = Run(
-        *(episode, journal, closed.seed, memory, "learning", recorder, world, embedder),
-        seeded=scope.profile == "paper",
-        in_text=scope.profile == "paper",
-        refused=refused_by(unkept),
-    )
+
+    def begun(recorder: Any, world: World | None) -> Run:
+        return Run(
+            *(episode, journal, closed.seed, memory, "learning", recorder, world, embedder),
+            seeded=scope.profile == "paper",
+            in_text=scope.profile == "paper",
+            refused=refused_by(unkept),
+        )
+
+    def again(alone: Run) -> object:
+        return replayed(drive(learner.steps(scope, closed), alone, Ledger.of(closed.limits)))
+
+    run = begun(recorder, world)
     if watch is not None:
         watch(run)
     ledger = Ledger.of(closed.limits)
@@ -66,6 +75,10 @@ async def learn(
         # wait for that version.
         if run.unkept is not None:
             raise run.unkept from None
+        # A policy whose record leads to no defect cannot be verified, but nobody could adopt a batch
+        # as he adopts an episode; what struck is then the best that can be said.
+        with suppress(Stuck):
+            error = as_recorded(error, run, begun(None, None), again)
         ended_by, status = f"error: {describe(error)}", "failed"
     usage = run.tally.usage(round(ledger.spent_seconds, 6))
     return as_written(EpisodeClosed(status=status, ended_by=ended_by, usage=usage))

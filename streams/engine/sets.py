@@ -24,11 +24,18 @@ from schemas.usage import NOTHING
 from state.journal import Recorder
 from streams.core.closing import Closing, closing, trace_of
 from streams.core.defects import describe
-from streams.core.drive import Run, World, drive
+from streams.core.drive import Run, World, drive, replayed
 from streams.core.grants import NO_GRANT, Grant
 from streams.core.seeds import is_chosen
 from streams.core.unkept import refused_by
-from streams.engine.episode import NOT_AN_OUTCOME, Work, concluded, prepare, with_chance
+from streams.engine.episode import (
+    NOT_AN_OUTCOME,
+    Work,
+    as_recorded,
+    concluded,
+    prepare,
+    with_chance,
+)
 
 Record = Mapping[str, Event]
 
@@ -141,13 +148,19 @@ def ending() -> EpisodeClosed:
 async def conclude_set(work: SetWork, run: Run) -> tuple[Conclusion, ...]:
     """Drive the policy to its end; a conclusion for each member. A defect of the policy is all their outcome."""
     members = len(work.members)
-    try:
-        # Inside the ``try``: a policy that returns something else has a defect like any other.
-        found = cast("object", await drive(work.steps(), run, work.ledger()))
+
+    def checked(found: object) -> tuple[Conclusion, ...]:
         if not isinstance(found, tuple | list) or len(cast("Sequence[Any]", found)) != members:
             raise TypeError(f"a set ends with a Conclusion for each of its {members} members")
         pairs = zip(work.members, cast("Sequence[Any]", found), strict=True)
         return tuple(with_chance(member, concluded(made)) for member, made in pairs)
+
+    def again(alone: Run) -> object:
+        return checked(replayed(drive(work.steps(), alone, work.ledger())))
+
+    try:
+        # Inside the ``try``: a policy that returns something else has a defect like any other.
+        return checked(await drive(work.steps(), run, work.ledger()))
     except OutOfLimit as limit:
         shared_end = Conclusion(answer=None, ended_by="limit", limit=limit.which)
     except NOT_AN_OUTCOME:
@@ -156,7 +169,8 @@ async def conclude_set(work: SetWork, run: Run) -> tuple[Conclusion, ...]:
         # A log that fails can raise anything, and would else be recorded as a defect of the policy.
         if run.unkept is not None:
             raise run.unkept from None
-        shared_end = Conclusion(answer=None, ended_by=f"error: {describe(error)}")
+        defect = as_recorded(error, run, work.run(None, None), again)
+        shared_end = Conclusion(answer=None, ended_by=f"error: {describe(defect)}")
     return (shared_end,) * members
 
 

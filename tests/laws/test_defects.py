@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from handlers.limits import Ledger
-from handlers.policies.base import Conclusion, Policy, Task
+from handlers.policies.base import Conclusion, Policy, Task, Together
 from schemas.asking import Exhausted, ReplayError, Steps
 from schemas.events.base import Event
 from schemas.events.episode import Completed, LimitReached, ProblemAdmitted
+from schemas.events.learning import BatchClosed
 from schemas.events.reasoning import Voted
 from schemas.identity import text_digest
 from schemas.memory import Memory
@@ -22,6 +26,8 @@ from schemas.settings import PolicySettings
 from state.journal import MemoryRecorder
 from streams.core.drive import Run, drive, replayed
 from streams.engine.episode import Work, conclude, opening
+from streams.engine.learning import learn
+from streams.engine.sets import SetWork, conclude_set
 from tests.laws.programs import (
     CALLS,
     ORDERS,
@@ -36,6 +42,8 @@ from tests.laws.programs import (
     programs,
 )
 from tests.laws.worlds import EPISODE, MEMORY, Paced, finished, live
+
+T = TypeVar("T")
 
 
 @given(st.integers(0, 3), st.integers(0, 3))
@@ -92,12 +100,17 @@ def work_on(program: Program, journal: dict[str, Event], calls: int | None = Non
     return Work(EPISODE, admitted, opened, made, Bare(), MEMORY, dict(journal))
 
 
-async def conclude_live(work: Work, world: Paced) -> tuple[Conclusion, float]:
-    task = asyncio.create_task(conclude(work, work.run(MemoryRecorder(), world)))
+async def released(working: Coroutine[Any, Any, T], world: Paced) -> T:
+    """What some work comes to whose questions a world answers as it is released."""
+    task = asyncio.create_task(working)
     while not task.done():
         await asyncio.sleep(0)
         world.release()
     return await task
+
+
+async def conclude_live(work: Work, world: Paced) -> tuple[Conclusion, float]:
+    return await released(conclude(work, work.run(MemoryRecorder(), world)), world)
 
 
 def same_over_its_record(program: Program, order: list[int], calls: int | None) -> Conclusion:
@@ -126,6 +139,56 @@ def test_of_several_defects_the_record_says_which_ended_it(order: list[int]) -> 
     second: Program = (Say("thinker"), Break("second"))
     ended = same_over_its_record((Fan((first, second)),), order, None)
     assert ended.ended_by.startswith("error: Defect: ")
+
+
+TWO_DEFECTS: Program = (Fan(((Say("thinker"), Break("first")), (Say("thinker"), Break("second")))),)
+
+
+@given(ORDERS)
+def test_of_several_defects_the_record_says_which_ended_a_set(order: list[int]) -> None:
+    """All members end by the same one, which is the one that a replay comes to."""
+
+    def on_all(tasks: Sequence[Any], given: Bare) -> Steps[tuple[Conclusion, ...]]:
+        yield from policy(TWO_DEFECTS)
+        return ()
+
+    together: Together[Bare] = Together(solve=on_all, part=lambda trace, _: trace, size=lambda _: 2)
+
+    def of(journal: dict[str, Event]) -> SetWork:
+        one = work_on((), {})
+        member = replace(one, policy=replace(one.policy, together=together))
+        return SetWork("s/laws/x/0", (member, member), member.opened, dict(journal))
+
+    work, world = of({}), Paced(order, chancy=True)
+    ended = asyncio.run(released(conclude_set(work, work.run(MemoryRecorder(), world)), world))
+    again = of(work.journal)
+    assert replayed(conclude_set(again, again.run(None, None))) == ended
+    assert {each.ended_by.partition(" (")[0] for each in ended} <= {
+        "error: Defect: first",
+        "error: Defect: second",
+    }
+
+
+@given(ORDERS)
+def test_of_several_defects_the_record_says_which_ended_learning(order: list[int]) -> None:
+    class Broken:
+        def steps(self, scope: object, closed: BatchClosed) -> Steps[None]:
+            yield from policy(TWO_DEFECTS)
+
+    scope: Any = SimpleNamespace(
+        id="laws", profile="service", memory=SimpleNamespace(versions={0: MEMORY}, changing=None)
+    )
+    broken: Any = Broken()
+    closed = BatchClosed(
+        scope="laws", batch=1, series="x", members=(), outcomes=(), previous=0, policy="law",
+        policy_version="1", settings="", limits=Limits(), rule="law@1", seed=7,
+    )  # fmt: skip
+    journal: dict[str, Event] = {}
+    world = Paced(order, chancy=True)
+    working = learn(scope, closed, broken, MemoryRecorder(), world, journal)
+    ended = asyncio.run(released(working, world))
+    again = replayed(learn(scope, closed, broken, None, None, dict(journal)))
+    assert (ended.ended_by, ended.status) == (again.ended_by, "failed")
 
 
 @given(PROGRAMS, ORDERS, ORDERS, st.integers(0, 30))
