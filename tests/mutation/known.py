@@ -378,8 +378,8 @@ KNOWN: tuple[Known, ...] = (
         (
             "of several aliases only the first is compared with",
             "grade.py",
-            "return best(grades, tuple(aliases))",
-            "return next(iter(grades))",
+            "return best((_graded(answer, each, dataset, problem) for each in aliases), aliases)",
+            "return _graded(answer, aliases[0], dataset, problem)",
             "handlers/answers/test_free_text.py::test_what_was_said",
         ),
     ),
