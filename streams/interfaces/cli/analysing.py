@@ -14,13 +14,12 @@ from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.output import out, out_json, say
 from streams.interfaces.cli.own_graders import grader_of
 from streams.interfaces.cli.places import folder_of
-from streams.research.analysis.cases import Reading, chosen, read
+from streams.research.analysis.cases import chosen, read
 from streams.research.analysis.figures import analysis
 from streams.research.analysis.report import html, markdown
 
 if TYPE_CHECKING:
     from streams.interfaces.cli.setup import Models
-    from streams.runtime.embedded.log import SqliteLog
 
 
 def analyse(
@@ -38,17 +37,39 @@ def analyse(
     With models, audit prunes first; with a judge, have it asked about what no grader could decide.
     """
     with closing(open_log(log)) as opened:
+        # The folder is made before anything is asked of a model: a place that cannot be written
+        # must not cost calls.
         place = folder_of(folder, "--out")
         if models is not None:
-            shadows = _audit(opened, run, models)
-            say(f"{shadows} shadow runs on the log")
+            import asyncio
+
+            from streams.interfaces.cli.setup import world_of
+            from streams.research.analysis.shadow import audit
+
+            # Only this policy prunes, so that only its episodes have something a shadow run can
+            # look for.
+            searched = [
+                each
+                for each in chosen(read(opened).cases(), run)
+                if each.opened.policy == "cot2_meta"
+            ]
+            audited = asyncio.run(audit(opened, searched, world_of(models, patient=False)))
+            say(f"{len(audited)} shadow runs on the log")
         if judge is not None:
             from streams.interfaces.cli.judging import judge_on
             from streams.interfaces.cli.setup import Models
 
             judge_on(opened, Models(), judge, run)
         with Grading(own=grader_of(grader)) as grading:
-            made = _analysis(read(opened, grading.remembered()), run)
+            # Read after the audit and the judge, for what they put on the log counts in this
+            # report already.
+            reading = read(opened, grading.remembered())
+            everything = list(reading.cases())
+            cases = chosen(everything, run)
+            if not cases:
+                what = "no closed episode" if run is None else f"no closed episode of {run!r}"
+                raise usage(what, field="RUN", error="run.unknown", hint="metalogue log stats")
+            made = analysis(cases, everything, reading.shadows, reading.steps(cases))
     written = write(made, place)
     if json:
         out_json(made)
@@ -57,25 +78,6 @@ def analyse(
     out()
     out("written " + " ".join(str(path) for path in written))
     return OK
-
-
-def _analysis(reading: Reading, run: str | None) -> dict[str, Any]:
-    everything = list(reading.cases())
-    cases = chosen(everything, run)
-    if not cases:
-        what = "no closed episode" if run is None else f"no closed episode of {run!r}"
-        raise usage(what, field="RUN", error="run.unknown", hint="metalogue log stats")
-    return analysis(cases, everything, reading.shadows, reading.steps(cases))
-
-
-def _audit(log: SqliteLog, run: str | None, models: Models) -> int:
-    import asyncio
-
-    from streams.interfaces.cli.setup import world_of
-    from streams.research.analysis.shadow import audit
-
-    searched = [c for c in chosen(read(log).cases(), run) if c.opened.policy == "cot2_meta"]
-    return len(asyncio.run(audit(log, searched, world_of(models, patient=False))))
 
 
 def write(made: dict[str, Any], folder: Path) -> list[Path]:

@@ -58,6 +58,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
+    # `main` alone tells of errors; typer would print tracebacks, which are for no user.
     pretty_exceptions_enable=False,
     context_settings=CONTEXT,
     epilog=EPILOG,
@@ -97,6 +98,7 @@ def root(
 ) -> None:
     """Problems in, answers and lessons out; every step on the record."""
     if version:
+        # Late, since hardly any command asks for it.
         from importlib.metadata import version as installed
 
         typer.echo(f"metalogue {installed('metalogue')}")
@@ -106,6 +108,8 @@ def root(
 def load_commands() -> None:
     """Import every module that declares commands, in the order in which help lists them."""
     for part in PARTS:
+        # The modules register themselves, which is why they are imported at the very end: they
+        # need the app that is made above.
         import_module(f"streams.interfaces.cli.commands.{part}")
 
 
@@ -121,8 +125,10 @@ def narrowed(word: str) -> typer.Typer:
         for each in app.registered_groups
         if each.typer_instance and word == each.typer_instance.info.name
     ]
+    # A word that is no command gets the whole app, which knows what is near to it and can say so.
     if not commands and not groups:
         return app
+    # A copy, since the app is shared by everything that runs in this process.
     one = copy(app)
     one.registered_commands, one.registered_groups = commands, groups
     return one

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from typing import Any
 
 from schemas.budget import ANYBODY, Budget
-from state.folds.budgets import DAY_MS, NOTHING, BudgetsFold, DaySpent, day_of
+from state.folds.budgets import DAY_MS, NOTHING, BudgetsFold, day_of
 from streams.interfaces.cli.errors import OK
 from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.output import flush, out, out_json
@@ -25,44 +24,38 @@ def show(log: str | None, given: Sequence[str], *, days: int, json: bool) -> int
     limits = {} if budgets is None else dict(budgets.limits)
     at_ms, fold = now_ms(), BudgetsFold()
     with closing(open_log(log)) as opened:
+        # Whole days of UTC, today included: budgets are renewed at midnight there, and not 24
+        # hours after a call.
         begins = (at_ms // DAY_MS - days + 1) * DAY_MS
         for each in spent_since(opened, begins):
             fold.feed(*each)
     today = day_of(at_ms)
     rows = [(each, day, spent) for each, day, spent in fold.days()]
     known = {each for each, day, _ in rows if day == today}
+    # A tenant with a budget who has spent nothing today is told of too, or else an idle one would
+    # look forgotten. The rest (`*`) is a rule and no tenant.
     rows += [(each, today, NOTHING) for each in sorted(limits) if each not in {ANYBODY, *known}]
     for tenant, day, spent in rows:
         budget = limits.get(tenant, limits.get(ANYBODY, UNLIMITED))
         if json:
-            out_json(_row(tenant, day, spent, budget))
-        else:
-            out(_line(tenant, day, spent, budget))
+            allowed = {"calls": budget.calls, "tokens": budget.tokens, "cost": budget.cost}
+            used = {
+                "calls": spent.calls,
+                "tokens": spent.known_tokens,
+                "cost": spent.known_cost,
+            }
+            row = {"tenant": tenant, "day": day, **used, "budget": allowed}
+            out_json({**row, "spent": spent.over(budget)})
+            continue
+        calls = f"{spent.calls:,}" + ("" if budget.calls is None else f" of {budget.calls:,}")
+        tokens = kilo(spent.known_tokens)
+        tokens += "" if budget.tokens is None else f" of {kilo(budget.tokens)}"
+        cost = "unknown" if spent.known_cost is None else f"{spent.known_cost:.4g}"
+        cost += "" if budget.cost is None else f" of {budget.cost:g}"
+        over = spent.over(budget)
+        ends = "" if over is None else f"   spent ({over}): its problems wait for the next day"
+        out(f"{day}  {pad(tenant, 16)}  calls {calls}   tokens {tokens}   cost {cost}{ends}")
     if not rows and not json:
         out("no tenant has spent anything")
     flush()
     return OK
-
-
-def _row(tenant: str, day: str, spent: DaySpent, budget: Budget) -> dict[str, Any]:
-    return {
-        "tenant": tenant,
-        "day": day,
-        "calls": spent.calls,
-        "tokens": spent.known_tokens,
-        "cost": spent.known_cost,
-        "budget": {"calls": budget.calls, "tokens": budget.tokens, "cost": budget.cost},
-        "spent": spent.over(budget),
-    }
-
-
-def _line(tenant: str, day: str, spent: DaySpent, budget: Budget) -> str:
-    calls = f"{spent.calls:,}" + ("" if budget.calls is None else f" of {budget.calls:,}")
-    tokens = kilo(spent.known_tokens) + (
-        "" if budget.tokens is None else f" of {kilo(budget.tokens)}"
-    )
-    cost = "unknown" if spent.known_cost is None else f"{spent.known_cost:.4g}"
-    cost += "" if budget.cost is None else f" of {budget.cost:g}"
-    over = spent.over(budget)
-    ends = "" if over is None else f"   spent ({over}): its problems wait for the next day"
-    return f"{day}  {pad(tenant, 16)}  calls {calls}   tokens {tokens}   cost {cost}{ends}"

@@ -28,15 +28,19 @@ def cancel_all(
     log: str | None, wanted: Sequence[str], *, by: str | None, reason: str | None, json: bool
 ) -> int:
     """``cancel ID…``: the exit code, 1 where one of them could not be cancelled."""
+    # Somebody is answerable for it: the machine's name for him is better than none.
     who = text_of(by, "--by") or person()
     why = None if reason is None else text_of(reason, "--reason")
     failed = False
     with closing(open_log(log, writes=True)) as opened:
+        # All names are looked up first: one that is mistyped cancels nothing, rather than half of
+        # the list.
         for episode in [find_episode(opened, each) for each in wanted]:
             try:
                 new = cancel(opened, episode, by=who, reason=why)
             except CliError as error:
                 failed = True
+                # Told at once and the rest goes on: these calls cost while nobody stops them.
                 complain(error.text())
                 continue
             if json:
@@ -57,9 +61,11 @@ def cancel(
     journal = log.journal(episode)
     if "closed" in journal:
         raise _no(episode, "the episode has ended", "episode.ended")
+    # A record of an episode that no worker knows would lie where nobody reads it.
     if "admitted" not in journal:
         hint = "A worker that runs does so within a second"
         raise _no(episode, "no worker has admitted it yet", "episode.waits", hint)
+    # Who says it twice meant the same, and gets no second record.
     if taken_out(log, episode) is not None:
         return False
     opened = journal.get("opened")

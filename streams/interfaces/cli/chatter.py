@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -46,33 +46,31 @@ class Damped(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Let it through, or count it."""
+        # Ports, offsets and node ids differ from line to line although the lines say the same:
+        # with numbers blotted out and cut short they are one kind.
         name, now_s = (record.name, _NUMBERS.sub("#", str(record.msg))[:80]), self.clock()
         kind = self.kinds.get(name)
         if kind is None:
+            # A library that puts names into its messages would let the kinds grow for as long as
+            # a worker lives.
             if len(self.kinds) >= MOST_KINDS:
                 self.rest()
             self.kinds[name] = Kind(record, now_s)
-            _through(record)
+            logging.root.handle(record)
             return
         kind.latest = record
         if now_s - kind.told_s < EVERY_S:
             kind.more += 1
         else:
-            _through(kind.summed() if kind.more else record)
+            logging.root.handle(kind.summed() if kind.more else record)
             kind.told_s, kind.more = now_s, 0
 
     def rest(self) -> None:
         """Say how many lines were not let through, and begin anew."""
-        for kind in self._held_back():
-            _through(kind.summed())
+        for kind in self.kinds.values():
+            if kind.more:
+                logging.root.handle(kind.summed())
         self.kinds.clear()
-
-    def _held_back(self) -> Iterator[Kind]:
-        return (kind for kind in self.kinds.values() if kind.more)
-
-
-def _through(record: logging.LogRecord) -> None:
-    logging.getLogger().handle(record)
 
 
 @contextmanager
@@ -86,5 +84,6 @@ def damping() -> Generator[None]:
             undo.callback(setattr, log, "propagate", log.propagate)
             undo.callback(log.removeHandler, damped)
             log.addHandler(damped)
+            # Without this each line would also reach the root by itself, undamped.
             log.propagate = False
         yield

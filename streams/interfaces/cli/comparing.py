@@ -38,6 +38,8 @@ class Compared:
 
     def recipe(self) -> Recipe:
         """The recipe of it. Raises a usage error for a policy, a setting or a source that cannot be."""
+        # Each cell of the comparison, and each restart, reads the source again from its
+        # beginning.
         if self.source == "-":
             raise usage(
                 "standard input can be read once, and each policy and seed reads the problems anew",
@@ -53,26 +55,25 @@ class Compared:
             settings = settings_of(runs, said)
         except ValueError as error:
             raise usage(str(error), field="--set") from error
-        for one in runs:
-            self._found(one, settings[one.run])
-        self._read()
+        self._check(runs, settings)
         return comparison(self.source, runs, settings, seeds=self.seeds, profile=self.profile)
 
-    def _found(self, one: Named, settings: dict[str, object]) -> None:
-        """Raises a usage error for a policy that is not here or that refuses its settings."""
-        try:
-            policy_of(one.policy, self.profile, settings)
-        except CliError as error:
-            if error.field == "--policy":
-                error.field = "--policies"
-            raise
-
-    def _read(self) -> None:
-        """Say beforehand that nobody could be right. Raises a usage error for a source that cannot be read."""
+    def _check(self, runs: Sequence[Named], settings: dict[str, dict[str, object]]) -> None:
+        """Say beforehand that nobody could be right. Raises a usage error for what cannot be run or read."""
+        for one in runs:
+            try:
+                policy_of(one.policy, self.profile, settings[one.run])
+            except CliError as error:
+                # This command has an option of its own, which names several at once.
+                if error.field == "--policy":
+                    error.field = "--policies"
+                raise
         try:
             labelled = any(_has_answer(line.raw) for line in lines_of(self.source, self.data))
         except NoSource as error:
             raise usage(str(error), field="SOURCE", error="input.source") from error
+        # A comparison pays for every policy on every problem. That nobody could tell them apart
+        # afterwards is worth a warning before; a built-in set has its answers elsewhere.
         if not labelled and not built_in(self.source):
             say(
                 f"{self.source}: no problem has an answer. Accuracy is known only of what a checker of its "
@@ -84,6 +85,7 @@ class Compared:
         said = ["compare", self.source, "--policies", self.policies]
         said += [part for each in self.settings for part in ("--set", each)]
         said += ["--seeds", str(self.seeds)]
+        # Only what differs from the default: the report repeats this line, and people paste it.
         said += [] if self.profile == "service" else ["--profile", self.profile]
         said += [] if self.data is None else ["--data", self.data]
         return tuple(said)

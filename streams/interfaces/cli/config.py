@@ -1,5 +1,15 @@
 """Configuration: environment, then ``.env``, then the YAML file; strangers are refused by name."""
 
+# Every command reads its settings here, through `load`. It asks `config_sources` who said what
+# and where, and lets the model of `config_model` check values; both are read anew only when
+# folder or environment change.
+#
+# Two things must never happen. A name that is not known must not be passed over, because a
+# misspelt limit would then bind nobody. And a file that lies in the working directory, which may
+# have come with somebody else's folder, must neither name code that runs nor choose who is told a
+# password: the environment and the command line belong to whoever started us, such a file does
+# not.
+
 from __future__ import annotations
 
 import os
@@ -38,6 +48,8 @@ _USER_PART = re.compile(r"(://)[^/@\s]*@")
 def load() -> Config:
     """The configuration, read once a working directory and environment. Raises a ``CliError``."""
     ours = {name: value for name, value in os.environ.items() if name.upper().startswith(PREFIX)}
+    # Both may change within one process (tests, programs): the cache is asked by what the answer
+    # depends on, or the settings of another folder would be given.
     return _load(os.getcwd(), tuple(sorted(ours.items())))
 
 
@@ -48,6 +60,8 @@ def _load(folder: str, variables: tuple[tuple[str, str], ...]) -> Config:
 
     from streams.interfaces.cli.config_model import Config, free_names, names
 
+    # Strangers are looked for before pydantic sees anything: it would pass over a misspelt
+    # variable, and the setting would silently keep its default.
     found = list(said())
     known = names()
     for each in found:
@@ -58,11 +72,28 @@ def _load(folder: str, variables: tuple[tuple[str, str], ...]) -> Config:
     except ValidationError as error:
         _wrong(error, found)
     except SettingsError as error:
-        raise _no_group(error, found) from error
+        name = next(iter(_QUOTED.findall(str(error))), "")
+        raise CliError(
+            "expected a JSON object",
+            error="config.value",
+            exit=SETUP,
+            where=next((each.place for each in found if each.name == name), name),
+            hint="A group of settings is written as a JSON object, or one variable each.",
+        ) from error
+    # A folder may come from anybody (a clone, an archive). What it says may steer the work, but
+    # must never start a program that nobody asked for.
     for name, (runs, option) in RUNS.items():
         where = strongest(name)
         if where is not None and where.found and runs(getattr(config, name) or ""):
-            raise _runs(where, option)
+            raise CliError(
+                "this would run, and a file of the working directory may name nothing that runs",
+                error="config.runs",
+                exit=SETUP,
+                where=where.place,
+                field=where.spelled,
+                hint="Say it on the command line, "
+                f"{option}, or in the environment, {PREFIX}{name.upper()}.",
+            )
     return config
 
 
@@ -71,6 +102,8 @@ def keep_password(*settings: str) -> None:
 
     It may say the password itself; one from elsewhere goes where the command line or environment say.
     """
+    # Where password and address come from the same file, its author is told nothing that he did
+    # not know. Only a mixture gives a secret away.
     password = strongest("kafka.sasl_password")
     if password is None or password.found:
         return
@@ -98,28 +131,6 @@ RUNS: Mapping[str, tuple[Callable[[str], bool], str]] = {
     "tools": (_runs_command, "--tools"),
 }
 """Settings by whose value code may run, each with the option that says it on a command line."""
-
-
-def _runs(each: SettingSource, option: str) -> CliError:
-    variable = PREFIX + each.name.upper()
-    return CliError(
-        "this would run, and a file of the working directory may name nothing that runs",
-        error="config.runs",
-        exit=SETUP,
-        where=each.place,
-        field=each.spelled,
-        hint=f"Say it on the command line, {option}, or in the environment, {variable}.",
-    )
-
-
-def _no_group(error: Exception, found: list[SettingSource]) -> CliError:
-    """The error for a variable that should hold a group of settings, and holds no JSON."""
-    name = next(iter(_QUOTED.findall(str(error))), "")
-    place = next((each.place for each in found if each.name == name), name)
-    hint = "A group of settings is written as a JSON object, or one variable each."
-    return CliError(
-        "expected a JSON object", error="config.value", exit=SETUP, where=place, hint=hint
-    )
 
 
 def _unknown(each: SettingSource, known: list[str]) -> NoReturn:
@@ -154,6 +165,7 @@ def _wrong(error: ValidationError, found: list[SettingSource]) -> NoReturn:
         _unknown(SettingSource(name, place, name), names())
     default = _at(Config.model_construct().model_dump(mode="json"), name)
     mend = "Mend it or take it out" + (f": the default is {default}." if default else ".")
+    # An error ends up in terminals and collected logs, where no secret may stand.
     shown = "" if _SECRET_NAME.search(name) else f"{str(first['input'])[:60]!r}: "
     raise CliError(
         shown + first["msg"].removeprefix("Value error, "),
@@ -185,6 +197,7 @@ def shown() -> dict[str, dict[str, Any]]:
     rows: dict[str, dict[str, Any]] = {}
     for name in leaves():
         group = name.partition(".")[0]
+        # A group has no value itself: it is where its first part was said.
         inner = (place for spelled, place in places.items() if spelled.startswith(f"{name}."))
         source = places.get(name) or places.get(group) or next(inner, "default")
         rows[name] = {"value": masked(name, _at(values, name)), "source": source}
@@ -220,11 +233,9 @@ def show(log: str | None, *, as_json: bool) -> None:
     if as_json:
         out_json(rows)
         return
-    width = max(map(len, rows))
-    longest = max(len(_text(row["value"])) for row in rows.values())
-    for name, row in rows.items():
-        out(f"{name:<{width}}  {_text(row['value']):<{longest}}  {row['source']}")
-
-
-def _text(value: object) -> str:
-    return "-" if value is None else str(value)
+    values = {
+        name: "-" if row["value"] is None else str(row["value"]) for name, row in rows.items()
+    }
+    width, longest = max(map(len, values)), max(map(len, values.values()))
+    for name, value in values.items():
+        out(f"{name:<{width}}  {value:<{longest}}  {rows[name]['source']}")

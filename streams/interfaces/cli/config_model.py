@@ -23,6 +23,7 @@ SCHEMES = ("sqlite:", "kafka://", "jsonl:")
 
 
 def _names_a_log(url: str) -> str:
+    # In other programs LOG is a level. A file that is called `debug` would be made without this.
     if url.lower() in LEVELS:
         raise ValueError("this is a level, and here stands the event log to work on")
     if not url.startswith(SCHEMES) and not url.endswith(".db"):
@@ -30,6 +31,8 @@ def _names_a_log(url: str) -> str:
     return url
 
 
+# Prices and budgets are read where they are needed, much later. They are tried here as well, so
+# that a wrong one is told with its place before any work begins.
 def _are_prices(said: dict[str, str]) -> dict[str, str]:
     book_of(said)
     return said
@@ -97,6 +100,7 @@ class Config(BaseSettings):
         env_nested_delimiter="__",
         env_file=DOTENV,
         env_file_encoding="utf-8",
+        # `METALOGUE_LOG=` in a shell is how people unset a variable for one command.
         env_ignore_empty=True,
         extra="ignore",  # strangers are refused by name in `config`, which knows their places
         frozen=True,
@@ -149,13 +153,17 @@ class Config(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """First wins: the environment, then ``.env``, then the YAML file."""
+        # Files of secrets are left out: `config_sources`, which knows the places of all others, could not
+        # say where such a value stands.
         yaml = YamlConfigSettingsSource(settings_cls, yaml_file=yaml_path())
+        # Without `init_settings` tests and programs could not give values themselves.
         return (init_settings, env_settings, dotenv_settings, yaml)
 
 
 def free_names() -> tuple[str, ...]:
     """How names begin that users make up, such as models."""
     fields = Config.model_fields.items()
+    # Only a dict takes names that users make up; every other name must be one of ours.
     return tuple(f"{name}." for name, field in fields if get_origin(field.annotation) is dict)
 
 

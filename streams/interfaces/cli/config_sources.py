@@ -1,5 +1,10 @@
 """Where settings were said: variables, lines of ``.env``, keys of the YAML file, with places."""
 
+# A setting is known by its place (a variable, a line, a key of YAML), because an error must say
+# where it was made, and because places differ in trust: what lies in the working directory may
+# have come with it (`SettingSource.found`). Files are read by bounds, for they may come from
+# anybody too: no line, file or value that refers to others may take much time or memory.
+
 from __future__ import annotations
 
 import os
@@ -25,6 +30,12 @@ FILE_VARIABLE = "METALOGUE_CONFIG"
 ENVIRONMENT = "environment"
 ENDPOINTS = ("OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_", "AWS_", "AZURE_")
 """How variables begin that say where a model is and with which key it is asked."""
+HINTS = {
+    "size": "Settings are few and short: say only those, or name another file.",
+    "twice": "Take one of them out: which one is meant, nobody can say.",
+    "value": "Write the value out, or set the variable in the environment.",
+}
+"""What to do, by what is wrong with a file or value."""
 LINE_CHARS = 4_096
 """A line of ``.env`` is no longer; its reader looks at each blank of a line again from every other."""
 LINES_CHARS = 1 << 16
@@ -53,74 +64,61 @@ class Assignment:
 
 def dotenv_lines() -> list[Assignment]:
     """The assignments of ``.env`` in the working directory; the last of a name counts."""
+    # The whole path is the key of the cache, because the working directory may change.
     path = Path(DOTENV).resolve()
     return list(_dotenv(str(path), path.stat().st_mtime_ns)) if path.is_file() else []
 
 
 @lru_cache(maxsize=4)
+# The time of the last change is part of the question: a file that is edited is read again.
 def _dotenv(path: str, changed_ns: int) -> tuple[Assignment, ...]:
     from dotenv import dotenv_values
     from dotenv.parser import parse_stream
 
-    text = _lines_of(path)
-    bound = [each for each in parse_stream(StringIO(text)) if each.key]
-    read = {b.key: _first_line(b.original.string, b.original.line) for b in bound if b.key}
-    for each in bound:
-        if each.value and "${" in each.value and _matters(each.key or ""):
-            raise _takes_over(read[each.key or ""], each.key or "")
-    _check_filled_in(bound, read)
-    values = dotenv_values(stream=StringIO(text))
-    return tuple(Assignment(name, values.get(name) or "", number) for name, number in read.items())
-
-
-def _lines_of(path: str) -> str:
-    """The text of ``.env``. Raises a ``CliError`` where it, or a line of it, is too long to be one."""
     try:
         text = _start_of(path)
     except UnicodeDecodeError as error:
         what = f"not UTF-8: {error.reason}"
-        raise CliError(what, error="config.syntax", exit=SETUP, where=DOTENV) from error
+        raise _wrong("syntax", what, DOTENV) from error
     if len(text) > LINES_CHARS:
-        raise _too_much(f"longer than {LINES_CHARS:,} characters", DOTENV)
+        raise _wrong("size", f"longer than {LINES_CHARS:,} characters", DOTENV)
+    # Measured before the parser sees it, which takes the square of a line's length.
     for number, line in enumerate(text.split("\n"), 1):
         if len(line) > LINE_CHARS:
-            raise _too_much(f"a line of more than {LINE_CHARS:,} characters", f"{DOTENV}:{number}")
-    return text
+            raise _wrong(
+                "size", f"a line of more than {LINE_CHARS:,} characters", f"{DOTENV}:{number}"
+            )
+    bound = [each for each in parse_stream(StringIO(text)) if each.key]
+    read = dict[str, int]()
+    for each in bound:
+        # The parser counts blank lines and comments before an assignment in with it.
+        said = each.original.string
+        read[each.key or ""] = each.original.line + len(said) - len(said.lstrip("\n"))
+    _check_variables(bound, read)
+    values = dotenv_values(stream=StringIO(text))
+    return tuple(Assignment(name, values.get(name) or "", number) for name, number in read.items())
 
 
-def _check_filled_in(bound: Iterable[Binding], places: Mapping[str, int]) -> None:
-    """Variables made of variables may double line by line. Raises a ``CliError`` where they come to too much."""
+def _check_variables(bound: Iterable[Binding], places: Mapping[str, int]) -> None:
+    """Raises a ``CliError`` for a value of ours that is made of others, and for values that become too much."""
     sizes = dict[str, int]()
     for each in bound:
-        name, parts = each.key or "", (each.value or "").split("${")
-        named = (re.split("[:}]", part, maxsplit=1)[0] for part in parts[1:])
-        sizes[name] = len(each.value or "") + sum(
+        name, value = each.key or "", each.value or ""
+        # An address or a key that is filled in would send what the environment holds elsewhere.
+        if "${" in value and name.upper().startswith((PREFIX, *ENDPOINTS)):
+            what = "${...} is not filled in: a file of the working directory takes nothing from the environment"
+            raise _wrong("value", what, f"{DOTENV}:{places[name]}", name)
+    for each in bound:
+        # Each line may name the one before it twice: forty such lines would fill a terabyte. So sizes
+        # are added up from the text alone, before anything is filled in.
+        name, value = each.key or "", each.value or ""
+        named = (re.split("[:}]", part, maxsplit=1)[0] for part in value.split("${")[1:])
+        sizes[name] = len(value) + sum(
             sizes.get(one, len(os.environ.get(one, ""))) for one in named
         )
         if sizes[name] > LINES_CHARS:
             what = f"longer than {LINES_CHARS:,} characters with its variables filled in"
-            raise _too_much(what, f"{DOTENV}:{places[name]}", name)
-
-
-def _matters(variable: str) -> bool:
-    return variable.upper().startswith((PREFIX, *ENDPOINTS))
-
-
-def _takes_over(number: int, variable: str) -> CliError:
-    """The error for a value made of other variables: with an address, it would send them elsewhere."""
-    return CliError(
-        "${...} is not filled in: a file of the working directory takes nothing from the environment",
-        error="config.value",
-        exit=SETUP,
-        where=f"{DOTENV}:{number}",
-        field=variable,
-        hint="Write the value out, or set the variable in the environment.",
-    )
-
-
-def _first_line(text: str, number: int) -> int:
-    """An assignment's own line: the parser counts blank lines and comments before it in."""
-    return number + len(text) - len(text.lstrip("\n"))
+            raise _wrong("size", what, f"{DOTENV}:{places[name]}", name)
 
 
 def yaml_path() -> Path | None:
@@ -141,16 +139,25 @@ def yaml_path() -> Path | None:
 
 def said() -> Iterator[SettingSource]:
     """Every setting that was said anywhere, the strongest place first."""
-    for variable, value in sorted(os.environ.items()):
-        if _ours(variable) and value:
-            _check_once(value, variable)
-            yield SettingSource(_dotted(variable), variable, variable)
-    for line in dotenv_lines():
-        if _ours(line.variable) and line.value:
-            _check_once(line.value, f"{DOTENV}:{line.number}")
-            yield SettingSource(
-                _dotted(line.variable), f"{DOTENV}:{line.number}", line.variable, found=True
-            )
+    from schemas.written import Twice, loads
+
+    variables = ((name, value, name, False) for name, value in sorted(os.environ.items()))
+    lines = ((e.variable, e.value, f"{DOTENV}:{e.number}", True) for e in dotenv_lines())
+    for variable, value, place, found in (*variables, *lines):
+        name = variable.upper()
+        if not value or not name.startswith(PREFIX) or name == FILE_VARIABLE:
+            continue
+        if value.lstrip().startswith("{"):
+            # A group of settings as JSON. One that names a setting twice would take the last, and
+            # nobody would be told. What else is wrong with it is said where the setting is read.
+            try:
+                loads(value)
+            except Twice as error:
+                raise _wrong("twice", TWICE, place, error.name) from error
+            except ValueError:
+                pass
+        dotted = name.removeprefix(PREFIX).lower().replace("__", ".")
+        yield SettingSource(dotted, place, variable, found=found)
     path = yaml_path()
     if path is not None:
         found = not os.environ.get(FILE_VARIABLE)
@@ -163,58 +170,42 @@ def strongest(name: str) -> SettingSource | None:
     return next((each for each in said() if each.name in (name, group)), None)
 
 
-def _check_once(value: str, place: str) -> None:
-    """A group of settings as JSON says each of them once. Raises a ``CliError``."""
-    if not value.lstrip().startswith("{"):
-        return
-    from schemas.written import Twice, loads
-
-    try:
-        loads(value)
-    except Twice as error:
-        raise _twice(error.name, place) from error
-    except ValueError:
-        return  # said where the setting is read
-
-
-def _ours(variable: str) -> bool:
-    return variable.upper().startswith(PREFIX) and variable.upper() != FILE_VARIABLE
-
-
-def _dotted(variable: str) -> str:
-    return variable[len(PREFIX) :].lower().replace("__", ".")
-
-
 def yaml_keys(path: Path) -> Iterator[SettingSource]:
     """The keys of a YAML file with their lines. Raises a ``CliError`` where it is none."""
     import yaml
 
     try:
+        # Only nodes are composed here: they know their lines, and no tag of the file makes an
+        # object.
         root = yaml.compose(bounded(_start_of(path)), Loader=yaml.SafeLoader)
     except TooMuch as error:
-        raise _too_much(str(error), f"{path}:{error.line}") from error
+        raise _wrong("size", str(error), f"{path}:{error.line}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise _not_yaml(path, error) from error
+        mark = getattr(error, "problem_mark", None)
+        at = "" if mark is None else f":{mark.line + 1}:{mark.column + 1}"
+        what = getattr(error, "problem", None) or str(error)
+        raise _wrong("syntax", f"not YAML: {what}", f"{path}{at}") from error
     key = key_twice(root)
     if key is not None:
-        raise _twice(key.value, f"{path}:{key.start_mark.line + 1}")
+        raise _wrong("twice", TWICE, f"{path}:{key.start_mark.line + 1}", key.value)
     if isinstance(root, yaml.MappingNode):
         yield from _keys(path, root, "")
     elif root is not None:
-        raise CliError(
-            "expected NAME: VALUE lines", error="config.syntax", exit=SETUP, where=f"{path}:1"
-        )
+        raise _wrong("syntax", "expected NAME: VALUE lines", f"{path}:1")
 
 
 def _start_of(path: str | Path) -> str:
     """A file's text, or as much of it as tells that it is too long."""
     with open(path, encoding="utf-8") as file:
+        # One character more than is allowed tells a file that is too long from one that just
+        # fits.
         return file.read(FILE_CHARS + 1)
 
 
-def _too_much(what: str, place: str, field: str = "") -> CliError:
-    hint = "Settings are few and short: say only those, or name another file."
-    return CliError(what, error="config.size", exit=SETUP, where=place, field=field, hint=hint)
+def _wrong(kind: str, what: str, place: str, field: str = "") -> CliError:
+    """The error for a file or value that is not read: ``kind`` is ``syntax``, ``size``, ``twice`` or ``value``."""
+    hint = HINTS.get(kind, "")
+    return CliError(what, error=f"config.{kind}", exit=SETUP, where=place, field=field, hint=hint)
 
 
 def _keys(path: Path, mapping: yaml.MappingNode, before: str) -> Iterator[SettingSource]:
@@ -226,18 +217,6 @@ def _keys(path: Path, mapping: yaml.MappingNode, before: str) -> Iterator[Settin
             yield from _keys(path, value, f"{name}.")
         else:
             yield SettingSource(name, f"{path}:{key.start_mark.line + 1}", name)
-
-
-def _twice(name: str, place: str) -> CliError:
-    hint = "Take one of them out: which one is meant, nobody can say."
-    return CliError(TWICE, error="config.twice", exit=SETUP, where=place, field=name, hint=hint)
-
-
-def _not_yaml(path: Path, error: Exception) -> CliError:
-    mark = getattr(error, "problem_mark", None)
-    place = "" if mark is None else f":{mark.line + 1}:{mark.column + 1}"
-    what = getattr(error, "problem", None) or str(error)
-    return CliError(f"not YAML: {what}", error="config.syntax", exit=SETUP, where=f"{path}{place}")
 
 
 def environment() -> dict[str, str]:

@@ -33,13 +33,24 @@ def dashboard(log: str | None, *, listen: str | None, names: Iterable[str], brow
     host, port = place_of(listen or said.listen, "--listen")
     hosts = hosts_of(host, [*names] or said.allowed_hosts)
     url = log_url(log)
-    path, catch_up = _followed(url)
+    catch_up: Callable[[], object] | None = None
+    if url.startswith("kafka://"):
+        importing = catch_up = Importing(url)
+        path = importing.path
+    else:
+        open_log(url).close()  # says what is wrong with it, if anything is
+        path = _copied(url) if url.startswith("jsonl:") else Path(log_path(url))
     listening = listening_at(host, port)
     from streams.interfaces.dashboard.app import Dashboard
     from streams.interfaces.dashboard.live_log import LiveLog
     from streams.interfaces.dashboard.serve import serve
+    from streams.support.web.hosts import is_loopback
 
-    _warn(hosts)
+    if not is_loopback(hosts.listening):
+        reach = f"listening on {hosts.listening}: whoever reaches it"
+        say(f"{reach} can read every problem, prompt and answer")
+        if hosts.wide and not hosts.names:
+            say("only addresses and localhost are answered: give other names by --allow-host NAME")
     pages = Dashboard(LiveLog(path, catch_up), url, lambda: open_log(url), said.token)
     address = f"http://{named(host)}:{listening.getsockname()[1]}/"
     serve(pages.app(hosts), listening, lambda: _ready(address, browser=browser))
@@ -57,29 +68,6 @@ def hosts_of(listening: str, names: Iterable[str]) -> Hosts:
         raise usage(str(error), field="--allow-host", hint=hint) from error
 
 
-def _warn(hosts: Hosts) -> None:
-    """Say who can read what is served where others can reach it, and by which names."""
-    from streams.support.web.hosts import is_loopback
-
-    if is_loopback(hosts.listening):
-        return
-    place = hosts.listening
-    say(f"listening on {place}: whoever reaches it can read every problem, prompt and answer")
-    if hosts.wide and not hosts.names:
-        say("only addresses and localhost are answered: give other names by --allow-host NAME")
-
-
-def _followed(url: str) -> tuple[Path, Callable[[], object] | None]:
-    """The SQLite file that the pages read, and what keeps it up with its source."""
-    if url.startswith("kafka://"):
-        importing = Importing(url)
-        return importing.path, importing
-    open_log(url).close()  # says what is wrong with it, if anything is
-    if url.startswith("jsonl:"):
-        return _copied(url), None
-    return Path(log_path(url)), None
-
-
 class Importing:
     """Brings the local file of a log on Kafka up to date, in the thread that asks for it."""
 
@@ -87,8 +75,8 @@ class Importing:
         self.url = url
         self.log: KafkaLog | None = None
         self.noted_s = 0.0
-        self.steps = 0
-        """Grows with whatever was brought in."""
+        # Opened and closed again in the thread of the command line, because SQLite lets no other
+        # thread use a connection; the one that serves opens its own at the first call.
         first = open_log(url)
         self.path = first.path
         first.close()
@@ -99,20 +87,12 @@ class Importing:
 
         if self.log is None:
             self.log = open_kafka(self.url)
-        reached(self.log.place, self._refresh)
+        reached(self.log.place, self.log.refresh)
         if time.monotonic() - self.noted_s >= NOTED_S:
             self.noted_s = time.monotonic()
-            with suppress(
-                CliError
-            ):  # a group without a coordinator hides how far workers are, no more
+            # A group without a coordinator hides how far workers are, and no more than that.
+            with suppress(CliError):
                 reached(self.log.place, self.log.note_intake)
-
-    def _refresh(self) -> None:
-        assert self.log is not None
-        self.log.refresh(self._step)
-
-    def _step(self) -> None:
-        self.steps += 1
 
 
 def _copied(url: str) -> Path:
@@ -123,6 +103,8 @@ def _copied(url: str) -> Path:
 
     from streams.runtime.embedded.files import copy_to
 
+    # Pages ask SQL of a file, and a log of lines has none. Theirs must outlive this function, and
+    # no longer than the process.
     folder = tempfile.TemporaryDirectory(prefix="metalogue-")
     atexit.register(folder.cleanup)
     path = Path(folder.name) / "log.db"

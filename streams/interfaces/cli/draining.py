@@ -20,6 +20,7 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 def code_of(received: signal.Signals) -> int:
     """What a command that was told to end ends with."""
+    # A service that is told to end by SIGTERM has done right to end; Ctrl-C broke something off.
     return INTERRUPTED if received == signal.SIGINT else OK
 
 
@@ -48,12 +49,16 @@ def drain_when_told(world: World, drain: Callable[[signal.Signals], None]) -> No
     """In the running loop: ask nothing new after the first signal, and end with the second."""
 
     def told(received: signal.Signals) -> None:
+        # The second signal. Nothing is tidied up: whoever gives it has waited long enough, and
+        # the log needs no tidying.
         if world.draining:
             os._exit(code_of(received))
         say("draining: calls in flight are recorded, then it stops; again to stop at once")
         drain(received)
 
     for each in SIGNALS:
+        # In the loop, so that no call is torn apart half-way: the first signal only keeps new
+        # ones from beginning.
         asyncio.get_running_loop().add_signal_handler(each, told, each)
 
 
@@ -74,8 +79,10 @@ def finished(world: World, work: Awaitable[R]) -> R:
     try:
         return asyncio.run(until_told())
     except Draining as error:
+        # A total ends work by the same way as a signal, and is told as what it is.
         if world.exhausted is not None:
             raise total_spent(world.exhausted) from error
         hint = "What was answered is recorded: the same command goes on from there."
+        # The first signal says what was wanted; a second one only hurries.
         code = code_of(received[0]) if received else INTERRUPTED
         raise CliError("stopped before its end", error="drained", exit=code, hint=hint) from error

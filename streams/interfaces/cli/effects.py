@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from schemas.memory import MemoryItem
 from streams.core.backbone import BackboneError
 from streams.interfaces.cli.errors import OK, usage
 from streams.interfaces.cli.finding import one_of
 from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.output import out, out_json
 from streams.interfaces.cli.setup import Models, as_cli, world_of
-from streams.interfaces.cli.show.library import Library, ScopeHistory
+from streams.interfaces.cli.show.library import Library
 from streams.replay.effect import Effect, effect
 from streams.replay.fork import CannotFork
 from streams.research.analysis.cases import Case, read
@@ -30,7 +29,14 @@ def lesson(
     """Probe every episode that used the item, and say what it was worth."""
     library = Library.of(url)
     shelf = library.one(scope)
-    item = _item(shelf, wanted)
+    name = one_of(wanted, shelf.ids()) or wanted
+    # Newest first: an item that was reworded is meant as it stands now, and one that is gone from
+    # memory can still be asked about, for earlier episodes used it.
+    versions = sorted(shelf.memory.versions.items(), reverse=True)
+    found_in = (item for _, memory in versions for item in memory.whole() if item.id == name)
+    item = next(found_in, None)
+    if item is None:
+        raise shelf.no_such(name)
     log = open_log(url, writes=True)
     users = {use.episode for use in shelf.uses_of(item)}
     cases = [case for case in read(log).cases() if case.episode in users][:limit]
@@ -39,6 +45,7 @@ def lesson(
         raise usage(
             f"{wanted} was used in no episode yet", field="ID", error="lesson.unused", hint=hint
         )
+    # Nobody waits behind this command as behind a worker: an endpoint that is away ends it.
     world = world_of(models, patient=False)
     try:
         found = asyncio.run(world.during(effect(log, cases, item.id, world)))
@@ -48,16 +55,6 @@ def lesson(
         raise as_cli(error) from error
     _tell({"item": item.id, "scope": shelf.scope, **found.said()}, found, cases, json=json)
     return OK
-
-
-def _item(shelf: ScopeHistory, wanted: str) -> MemoryItem:
-    """The newest text of an item. Raises a usage error where no version holds it."""
-    wanted = one_of(wanted, shelf.ids()) or wanted
-    for _, memory in sorted(shelf.memory.versions.items(), reverse=True):
-        for item in memory.whole():
-            if item.id == wanted:
-                return item
-    raise shelf.no_such(wanted)
 
 
 def _tell(said: dict[str, Any], found: Effect, cases: list[Case], *, json: bool) -> None:
@@ -87,5 +84,6 @@ def _tell(said: dict[str, Any], found: Effect, cases: list[Case], *, json: bool)
     tokens = found.spent.tokens
     told = "unknown" if tokens is None else f"{tokens:,}"
     out(f"probes made {found.spent.calls} calls, tokens {told}; reused {said['reused_calls']}")
+    # Last, where a reader looks: a simulator never read the lesson that it is asked about.
     if simulated:
         out("SIMULATED: no model answered; this says nothing of the lesson.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 from handlers.learning.embedding import Anew
 from schemas.events.learning import EmbedderChanged
@@ -17,9 +16,6 @@ from streams.interfaces.cli.setup import Models, backbone_config, embedder_of
 from streams.interfaces.cli.show.library import Library, ScopeHistory
 from streams.runtime.embedded.queries import episodes
 from streams.views.words import plural
-
-if TYPE_CHECKING:
-    from streams.runtime.embedded.log import SqliteLog
 
 
 def change(
@@ -35,11 +31,27 @@ def change(
     """Put the choice on record; the next worker makes the vectors anew. The exit code."""
     name = embedder_of(wanted, backbone_config(Models())).name
     with closing(open_log(log, writes=True)) as opened:
-        shelf = _shelf(Library.read(opened), scope)
+        library = Library.read(opened)
+        if scope is None and not any(map(_holds_vectors, library.shelves.values())):
+            detail = "no memory of this log holds vectors yet: start a worker with any embedder"
+            raise usage(detail, field="EMBEDDER", error="embedder.none")
+        shelf = library.one(scope, _holds_vectors)
         memory = _changeable(shelf, name)
-        _need_none_open(opened, shelf.scope, yes)
+        open_ones = episodes.open_in(opened, shelf.scope)
+        # An open episode may need a vector by the old embedder, which no worker makes from now on.
+        if open_ones and not yes:
+            many = plural(len(open_ones), "episode")
+            detail = f"{many} of {shelf.scope} are open, {open_ones[0]} among them"
+            hint = (
+                "Let a worker finish them first; with --yes they are parked if they need a vector"
+            )
+            raise usage(detail, field="EMBEDDER", error="embedder.open", hint=hint)
         event = EmbedderChanged(scope=shelf.scope, embedder=name, by=by, reason=reason)
-        address = f"embedder.{digest([name, _times(opened, shelf.scope)])}"
+        # Each choice is an event of its own. Without the count a way back to an earlier embedder
+        # would have the address of the first choice, and be taken for known.
+        said = (each.event for each in opened.records("learning", kinds=("embedder.changed",)))
+        times = sum(isinstance(e, EmbedderChanged) and e.scope == shelf.scope for e in said)
+        address = f"embedder.{digest([name, times])}"
         measured = len(_measures(shelf).lacks)
         opened.publish(commands=[(f"n/{shelf.scope}/-", address, event)])
     lessons = len(memory.embedded())
@@ -53,14 +65,6 @@ def change(
         out(f"{what} of {shelf.scope} leave {memory.embedder} for {name}")
         out(f"metalogue worker --role embedder={wanted} makes their vectors before anything else")
     return OK
-
-
-def _shelf(library: Library, scope: str | None) -> ScopeHistory:
-    """The scope that is meant: of this name, or the only one that holds vectors. Raises a usage error."""
-    if scope is None and not any(map(_holds_vectors, library.shelves.values())):
-        detail = "no memory of this log holds vectors yet: start a worker with any embedder"
-        raise usage(detail, field="EMBEDDER", error="embedder.none")
-    return library.one(scope, _holds_vectors)
 
 
 def _holds_vectors(shelf: ScopeHistory) -> bool:
@@ -85,26 +89,11 @@ def _changeable(shelf: ScopeHistory, name: str) -> Memory:
     if name == (shelf.memory.changing or memory.embedder):
         detail = f"{shelf.scope} is found by {name} already"
         raise usage(detail, field="EMBEDDER", error="embedder.same")
+    # What was measured on vectors has to be measured again, and of these nobody knows on which
+    # texts. To guess would change what was learned without a word.
     if memory.embedder is None or _measures(shelf).unsaid:
         what = "of what they are made" if memory.embedder else "by which embedder they are"
         detail = f"an earlier build measured vectors in {shelf.scope} and did not say {what}"
         hint = "Begin another memory: --memory NAME"
         raise usage(detail, field="EMBEDDER", error="embedder.unsaid", hint=hint)
     return memory
-
-
-def _times(log: SqliteLog, scope: str) -> int:
-    """How often this scope's embedder was changed: each choice is an event of its own."""
-    said = (record.event for record in log.records("learning", kinds=("embedder.changed",)))
-    return sum(isinstance(each, EmbedderChanged) and each.scope == scope for each in said)
-
-
-def _need_none_open(log: SqliteLog, scope: str, yes: bool) -> None:
-    """Raises a usage error where open episodes would be parked, unless that is agreed to."""
-    open_ones = episodes.open_in(log, scope)
-    if open_ones and not yes:
-        detail = (
-            f"{plural(len(open_ones), 'episode')} of {scope} are open, {open_ones[0]} among them"
-        )
-        hint = "Let a worker finish them first; with --yes they are parked if they need a vector"
-        raise usage(detail, field="EMBEDDER", error="embedder.open", hint=hint)

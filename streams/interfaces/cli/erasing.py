@@ -18,7 +18,6 @@ from streams.views.words import plural
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from streams.runtime.embedded.erasing import Held
     from streams.runtime.embedded.keys import Keys
     from streams.runtime.embedded.log import SqliteLog
 
@@ -48,24 +47,41 @@ def erase(
     if is_kafka(url) or url.startswith("jsonl:"):
         raise usage("nothing can be erased there", field="--log", error="log.keys", hint=ONLY_FILES)
     with closing(open_log(log, writes=yes)) as opened:
-        keys = _keys_of(opened)
+        if opened.sealing is None:
+            what = f"{opened.path} was begun without keys"
+            raise usage(what, field="--erase", error="log.keys", hint=BEGIN)
+        keys = opened.sealing.keys
         mark = keys.known(name)
         if mark is None:
             what, hint = f"no subject {name!r}", "One that was erased is unknown too"
             raise usage(what, field="--subject", error="subject.unknown", hint=hint)
+        # Counted before anything is destroyed, since afterwards nobody can tell any more what it
+        # was.
         held = held_of(opened, mark)
         if not json:
-            _page(name, mark, held).show()
+            page = Page()
+            page.line((name, "strong"), f"   {mark}")
+            page.wrapped(
+                f"goes for good: {plural(held.problems, 'problem')}, {plural(held.records, 'record')} "
+                f"with {plural(held.completions, 'completion')}, {plural(held.messages, 'message')}, "
+                f"{plural(held.lessons, 'lesson')} and {plural(held.versions, 'memory version')}; "
+                "the key, this name and the snapshot. The tables are written anew."
+            )
+            page.wrapped(f"{REACHED} Beyond reach: {'; '.join(BEYOND)}.")
+            page.wrapped(
+                "stays: ids of problems, names of episodes, kinds, times and sizes of records."
+            )
+            page.show()
         if yes:
             _gone(opened, keys, mark, by, reason, path=log_path(url))
-    return _told(mark, held, yes=yes, json=json)
-
-
-def _keys_of(log: SqliteLog) -> Keys:
-    if log.sealing is None:
-        what = f"{log.path} was begun without keys"
-        raise usage(what, field="--erase", error="log.keys", hint=BEGIN)
-    return log.sealing.keys
+    if json:
+        found: dict[str, Any] = {"subject": mark, "held": asdict(held), "erased": yes}
+        out_json(found | {"beyond_reach": list(BEYOND)})
+    elif yes:
+        out(f"erased: the key of {mark} is destroyed")
+    else:
+        say("nothing was changed: add --yes to erase it")
+    return OK
 
 
 def _gone(
@@ -75,15 +91,20 @@ def _gone(
     from state.tables.lock import Busy, only_writer
     from streams.interfaces.cli.working import only_worker
     from streams.runtime.embedded.erasing import erase
-    from streams.runtime.embedded.projector import tables_path
+    from streams.runtime.embedded.projector import Projector, tables_path
 
     folder = tables_path(log.path)
+    # Tables are written again only where there were some: they are no part of a log.
     had = folder.is_dir()
     try:
+        # Both locks: a worker holds texts in memory and would write them again, a projector would
+        # put them back into the tables.
         with only_worker(path), only_writer(folder):
             erase(log, keys, mark, by, reason, lambda: _remove_copies(log, folder))
             if had:
-                _write_tables(log)
+                projector = Projector(log)
+                projector.open()
+                projector.close()
     except Busy as error:
         raise CliError(
             str(error),
@@ -99,39 +120,8 @@ def _remove_copies(log: SqliteLog, folder: Path) -> None:
     from streams.runtime.embedded.snapshots import snapshots_of
 
     snapshots_of(log).drop()
+    # Tables hold no seal of their own. What is left of an earlier version (`rebuild --to`) would
+    # keep everything in the clear.
     for each in (folder, *folder.parent.glob(f"{folder.name}.at-*")):
         if each.is_dir():
             shutil.rmtree(each)
-
-
-def _write_tables(log: SqliteLog) -> None:
-    from streams.runtime.embedded.projector import Projector
-
-    projector = Projector(log)
-    projector.open()
-    projector.close()
-
-
-def _page(name: str, mark: str, held: Held) -> Page:
-    page = Page()
-    page.line((name, "strong"), f"   {mark}")
-    page.wrapped(
-        f"goes for good: {plural(held.problems, 'problem')}, {plural(held.records, 'record')} with "
-        f"{plural(held.completions, 'completion')}, {plural(held.messages, 'message')}, "
-        f"{plural(held.lessons, 'lesson')} and {plural(held.versions, 'memory version')}; "
-        "the key, this name and the snapshot. The tables are written anew."
-    )
-    page.wrapped(f"{REACHED} Beyond reach: {'; '.join(BEYOND)}.")
-    page.wrapped("stays: ids of problems, names of episodes, kinds, times and sizes of records.")
-    return page
-
-
-def _told(mark: str, held: Held, *, yes: bool, json: bool) -> int:
-    if json:
-        found: dict[str, Any] = {"subject": mark, "held": asdict(held), "erased": yes}
-        out_json(found | {"beyond_reach": list(BEYOND)})
-    elif yes:
-        out(f"erased: the key of {mark} is destroyed")
-    else:
-        say("nothing was changed: add --yes to erase it")
-    return OK

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+# Scripts branch on these: a number keeps its meaning for ever, and a new meaning gets a new
+# number.
 OK, FAILED, USAGE, DIVERGED, SPENT, SETUP, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
 
 
@@ -28,6 +30,8 @@ class CliError(Exception):
 
     def text(self) -> str:
         """One line that says what happened, and a second that says what to do."""
+        # On one line, whatever a path or a field holds: tools that read file:line:column read
+        # lines.
         place = ": ".join(" ".join(part.split()) for part in (self.where, self.field) if part)
         first = f"{place}: {self.detail}" if place else self.detail
         first += f" [{self.error}, exit {self.exit}]"
@@ -47,6 +51,8 @@ class CliError(Exception):
 
 def sentence(said: str) -> str:
     """What is said, as a sentence of its own."""
+    # For hints, which follow an error as sentences, while the same words stand within others
+    # elsewhere.
     return said[:1].upper() + said[1:] + ("" if said.endswith(("?", ".")) else ".")
 
 

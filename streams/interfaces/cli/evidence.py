@@ -39,13 +39,23 @@ def evidence(page: str, *, write: bool, json: bool, plots: str | None = None) ->
     if not shown:
         raise usage(f"{page} names no logs", field="PAGE", hint="<!-- evidence: FOLDER -->")
     try:
-        read = _all({block.folder: block.bank for block in shown})
+        banks = {block.folder: block.bank for block in shown}
+        if len(banks) == 1:
+            read = {folder: derive(folder, bank) for folder, bank in banks.items()}
+        else:
+            # Logs share nothing, and each takes a core for seconds. A process that is spawned
+            # inherits neither threads nor open logs of this one.
+            with ProcessPoolExecutor(mp_context=get_context("spawn")) as others:
+                found = others.map(derive, *zip(*banks.items(), strict=True))
+                read = dict(zip(banks, found, strict=True))
     except BadSegment as error:
         raise CliError(str(error), error="log.segment", exit=DIVERGED) from error
     derived = {folder: each.tables for folder, each in read.items()}
     if plots is not None:
         _draw(Path(plots), read)
     if write:
+        # What was written is read again and compared, so that --write cannot leave a page that
+        # the next call finds wrong.
         path.write_text(renewed(path, derived), encoding="utf-8")
         shown = list(blocks(path))
     return _told(page, shown, read, json=json)
@@ -57,16 +67,25 @@ def _told(page: str, shown: Sequence[Block], read: Mapping[Path, Derived], *, js
     diverged = [where for each in read.values() for where in each.diverged]
     odd = [block for block in shown if block.tables != derived[block.folder]]
     if json:
-        told = {"differ": [str(block.folder) for block in odd], "diverged": diverged}
-        out_json({"logs": len(read), **told, "model_calls": 0})
+        differing = {"differ": [str(block.folder) for block in odd], "diverged": diverged}
+        out_json({"logs": len(read), **differing, "model_calls": 0})
         return DIVERGED if odd or diverged else OK
     for folder, tables in derived.items():
         out(f"{folder.name}\n\n{tables}")
     for block in odd:
-        complain(_difference(page, block, derived[block.folder]))
+        before, now = block.tables.splitlines(), derived[block.folder].splitlines()
+        lines = [
+            f"  {line}"
+            for line in difflib.unified_diff(before, now, lineterm="", n=0)
+            if not line.startswith(("---", "+++", "@@"))
+        ]
+        told = f"{block.folder.name}: {page} says (-) what its log does not (+)"
+        complain("\n".join([told, *lines[:SHOWN]]))
     for where in diverged[:SHOWN]:
         complain(f"{where} would go another way now: metalogue verify says how")
     if odd or diverged:
+        # Places that diverge count as failure although every figure agrees: the page would then
+        # say what this build would not do any more.
         said = f"{len(odd)} of {plural(len(shown), 'log')} with other figures than {page}"
         out(f"{said}, {len(diverged)} places diverge, 0 model calls")
         return DIVERGED
@@ -86,16 +105,6 @@ def _draw(place: Path, read: Mapping[Path, Derived]) -> None:
                     file.write_bytes(drawn(plot_of(bank), theme))
     except OSError as error:
         raise refused(error, "--plots") from error
-
-
-def _all(folders: Mapping[Path, Path | None]) -> dict[Path, Derived]:
-    """Each log's tables, by its folder and that of its bank; several logs side by side."""
-    if len(folders) == 1:
-        return {folder: derive(folder, bank) for folder, bank in folders.items()}
-    with ProcessPoolExecutor(mp_context=get_context("spawn")) as others:
-        return dict(
-            zip(folders, others.map(derive, *zip(*folders.items(), strict=True)), strict=True)
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,15 +136,3 @@ def _restored(folder: Path, opened: ExitStack) -> tuple[SqliteLog, Segments]:
     log = opened.enter_context(closing(SqliteLog(f"{place}/log.db", create=True)))
     segments.restore(log)
     return log, segments
-
-
-def _difference(page: str, block: Block, derived: str) -> str:
-    lines = [
-        line
-        for line in difflib.unified_diff(
-            block.tables.splitlines(), derived.splitlines(), lineterm="", n=0
-        )
-        if not line.startswith(("---", "+++", "@@"))
-    ]
-    shown = "\n".join(f"  {line}" for line in lines[:SHOWN])
-    return f"{block.folder.name}: {page} says (-) what its log does not (+)\n{shown}"

@@ -6,7 +6,6 @@ says is unknown, and said to be. Nothing is said where nobody is asked: of the s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -47,46 +46,61 @@ class Each:
 
     def told(self, problems: int) -> str:
         """For so many problems, in words."""
+        cost = "; cost unknown: --prices FILE says what tokens cost"
+        if self.cost is not None:
+            cost = f"; cost about {self.cost * problems:.4g}"
+        # Measured figures come with their number of episodes: a mean of two is to be read
+        # otherwise than one of a thousand.
         if self.measured:
             each = f"{self.calls or 0:.1f} and {_tokens(self.tokens, 1)} each"
-            said = f"about {_calls(self.calls or 0, problems)}, {_tokens(self.tokens, problems)}"
+            said = f"about {plural(round((self.calls or 0) * problems), 'call')}, {_tokens(self.tokens, problems)}"
             means = f" ({each}, mean of {self.measured} closed on this log)"
-            return said + means + _cost(self.cost, problems)
+            return said + means + cost
         calls = "calls unknown before the first has closed: --call-limit bounds them"
         if self.most_calls is not None:
-            calls = f"at most {_calls(self.most_calls, problems)}"
+            calls = f"at most {plural(self.most_calls * problems, 'call')}"
         tokens = "tokens unknown before the first has closed"
         if self.most_tokens is not None:
             tokens = f"at most {_tokens(self.most_tokens, problems)}"
-        return f"{calls}; {tokens}" + _cost(None, problems)
-
-
-def _calls(each: float, problems: int) -> str:
-    return plural(round(each * problems), "call")
+        return f"{calls}; {tokens}{cost}"
 
 
 def _tokens(each: float | None, problems: int) -> str:
     return "unknown tokens" if each is None else f"{kilo(round(each * problems))} tokens"
 
 
-def _cost(each: float | None, problems: int) -> str:
-    unknown = "; cost unknown: --prices FILE says what tokens cost"
-    return unknown if each is None else f"; cost about {each * problems:.4g}"
-
-
 def say_expected(world: World, log: SqliteLog | None, policy: str) -> None:
     """What the problems that wait on a log are expected to take; of one whose problems cannot be counted, each."""
     if not is_told(world):
         return
-    waiting = [] if log is None else list(_waiting(log))
-    for name, problem, count in waiting:
-        _say(world, log, name or policy, problem, count)
-    if not waiting:
-        many = "what waits is not counted here" if log is None else "nothing waits yet"
-        found = _found(policy)
-        if found is not None:
-            each = _each(world, log, found, _problem({}))
-            say(f"expected: {many}; a problem for {found.name}: {each.told(1)}{_learning(found)}")
+    import orjson
+
+    waiting = [] if log is None else list(spending.waiting(log, MOST))
+    for kind in waiting or (None,):
+        said: dict[str, Any] = {}
+        if kind is not None:
+            said["profile"] = kind.profile or "service"
+            said["settings"] = orjson.loads(kind.settings or "{}")
+            said["limits"] = orjson.loads(kind.limits or "{}")
+        problem = Problem(id="expected", problem="expected", domain="default", **said)
+        count = 1 if kind is None else kind.problems
+        name = (kind and kind.policy) or policy
+        many = f"{plural(count, 'problem')}{' or more' if count >= MOST else ''}"
+        try:
+            found = find(name)
+        except NoPolicy:
+            if kind is not None:
+                say(f"expected: {name}, {many}: its policy is not here, so they wait")
+            continue
+        told = _each(world, log, found, problem).told(count)
+        # Learning is paid for too, but nobody knows beforehand how many lessons there will be.
+        if found.learn is not learn_nothing:
+            told += "; what it learns from them comes on top"
+        if kind is None:
+            many = "what waits is not counted here" if log is None else "nothing waits yet"
+            say(f"expected: {many}; a problem for {found.name}: {told}")
+        else:
+            say(f"expected: {found.name}, {many}: {told}")
 
 
 def say_expected_of_one(
@@ -99,76 +113,32 @@ def say_expected_of_one(
 
 def is_told(world: World) -> bool:
     """Whether it is said: where a model is asked now, to a person (with ``--json`` standard error is for errors)."""
+    # Scripts read one object from standard error, and only where something failed.
     if FLAGS.json or FLAGS.display == "none":
         return False
+    # A simulator and recordings cost nothing, so that there is nothing to be warned of.
     kinds = {each.name.partition(":")[0].partition("(")[0] for each in world.backbones.values()}
     return not kinds <= set(FREE)
-
-
-def _waiting(log: SqliteLog) -> Iterator[tuple[str | None, Problem, int]]:
-    """Kinds of problems that wait: policy, a problem of its settings and limits, and how many."""
-    import orjson
-
-    for each in spending.waiting(log, MOST):
-        said = {
-            "profile": each.profile or "service",
-            "settings": orjson.loads(each.settings or "{}"),
-            "limits": orjson.loads(each.limits or "{}"),
-        }
-        yield each.policy, _problem(said), each.problems
-
-
-def _problem(said: dict[str, Any]) -> Problem:
-    return Problem(id="expected", problem="expected", domain="default", **said)
-
-
-def _found(name: str) -> Policy[Any] | None:
-    try:
-        return find(name)
-    except NoPolicy:
-        return None
-
-
-def _say(world: World, log: SqliteLog | None, name: str, problem: Problem, count: int) -> None:
-    policy = _found(name)
-    many = f"{plural(count, 'problem')}{' or more' if count >= MOST else ''}"
-    if policy is None:
-        say(f"expected: {name}, {many}: its policy is not here, so they wait")
-        return
-    told = _each(world, log, policy, problem).told(count)
-    say(f"expected: {policy.name}, {many}: {told}{_learning(policy)}")
-
-
-def _learning(policy: Policy[Any]) -> str:
-    return "" if policy.learn is learn_nothing else "; what it learns from them comes on top"
 
 
 def _each(world: World, log: SqliteLog | None, policy: Policy[Any], problem: Problem) -> Each:
     """One problem's share: as measured under the same backbones, else as settings and limits allow."""
     limits = problem.limits.over(world.grant.limits)
-    if log is not None and (found := _measured(world, log, policy)) is not None:
-        return found
+    taken = None if log is None else spending.taken(log, policy.name, world.description, SPAN)
+    if taken is not None:
+        prompt, completion = taken.prompt_tokens, taken.completion_tokens
+        if prompt is None or completion is None:
+            return Each(measured=taken.closed, calls=taken.calls)
+        # Means do not say which model took which tokens: with several there is no one price.
+        price = price_for(world.caller.prices, world.backbones["*"].name)
+        cost = None
+        if len(world.backbones) == 1 and price is not None:
+            cost = price.of(round(prompt), round(completion))
+        return Each(measured=taken.closed, calls=taken.calls, tokens=prompt + completion, cost=cost)
     try:
         allowed = policy.most_calls(settings_of(policy, problem))
     except BadSetting:
         allowed = None
+    # Whichever is met first ends the episode, so that the lower one is what can be promised.
     bounds = [each for each in (allowed, limits.calls) if each is not None]
     return Each(most_calls=min(bounds, default=None), most_tokens=limits.tokens)
-
-
-def _measured(world: World, log: SqliteLog, policy: Policy[Any]) -> Each | None:
-    taken = spending.taken(log, policy.name, world.description, SPAN)
-    if taken is None:
-        return None
-    prompt, completion = taken.prompt_tokens, taken.completion_tokens
-    tokens = None if prompt is None or completion is None else prompt + completion
-    price = price_for(world.caller.prices, world.backbones["*"].name)
-    cost = None
-    if (
-        len(world.backbones) == 1
-        and price is not None
-        and prompt is not None
-        and completion is not None
-    ):
-        cost = price.of(round(prompt), round(completion))
-    return Each(measured=taken.closed, calls=taken.calls, tokens=tokens, cost=cost)

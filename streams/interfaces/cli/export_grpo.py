@@ -16,6 +16,7 @@ def export(log: str | None, file: str, *, reward: str, json: bool) -> int:
     from streams.research.training.groups import groups
     from streams.research.training.rewards import REWARDS, Scored
 
+    # Looked up rather than cast, so that types and the names on the command line stay one list.
     scored: Scored | None = next((each for each in REWARDS if each == reward), None)
     if scored is None:
         raise usage(f"{reward!r} is none of {', '.join(REWARDS)}", field="--reward")
@@ -25,6 +26,7 @@ def export(log: str | None, file: str, *, reward: str, json: bool) -> int:
         found = list(groups(opened, scored=scored))
     finally:
         opened.close()
+    # Made whole before a byte is written: a group that cannot be scored leaves no half of a file.
     lines = b"".join(canonical(group) + b"\n" for group in found)
     rollouts = sum(len(group["rollouts"]) for group in found)
     if file == "-":

@@ -18,6 +18,7 @@ def export(log: str | None, folder: str, *, episode: str | None, json: bool) -> 
     try:
         need_records(opened)
         name = None if episode is None else find_episode(opened, episode)
+        # Made after the log was found: a mistyped log leaves no empty folder behind.
         where = folder_of(folder, "FOLDER")
         counts = run(opened, where, name)
     except NotOurs as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -13,8 +12,8 @@ from schemas.identity import canonical, digest
 from schemas.problem import Feedback
 from schemas.written import feedback_of
 from streams.interfaces.cli.dead_letters import option
-from streams.interfaces.cli.errors import FAILED, OK, CliError, usage
-from streams.interfaces.cli.letters import kept_as
+from streams.interfaces.cli.errors import FAILED, OK, usage
+from streams.interfaces.cli.letters import ERRORS, kept_as
 from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.output import flush, out, out_json, say
 from streams.interfaces.cli.refusals import Refusals
@@ -62,13 +61,29 @@ def feedback(source: str, *, log: str | None, json: bool) -> int:
     kept = f"Each is a dead letter: metalogue dlq list{option(log)}"
     told = Told(Refusals(source, kept))
     try:
+        # Line by line and not as a whole, since standard input may be a pipe that lasts: what was
+        # read is on the log after a batch.
         for line in lines_of(source, None):
-            _take(opened, source, line, told)
+            try:
+                said = parse_as(Feedback, line.raw)
+                if said.mark is not None:
+                    raise BadLine(1, "mark", "is made by the log itself", "input.field")
+                Subjects(opened).need_key(line.raw)
+                need_room(opened.room, label=said)
+                told.waiting.append(said)
+            except BadLine as error:
+                told.refused += 1
+                told.refusing.append((line, error))
             if len(told.waiting) + len(told.refusing) >= BATCH:
                 _publish(opened, source, told)
         _publish(opened, source, told)
         told.refusals.sum_up()
-        _say_what_waits(opened, told)
+        # A judgement may come before its episode, but a misspelt name would wait for ever.
+        known = opened.holding(told.episodes, "admitted") | opened.holding(told.episodes, "taken")
+        if unknown := sorted(told.episodes - known):
+            named = ", ".join(unknown[:SHOWN]) + (", …" if len(unknown) > SHOWN else "")
+            say(f"{len(unknown)} of the episodes that are named are not on this log: {named}")
+            say("  What was said of them is kept, and counts once they are.")
         _say_what_is_overruled(opened, told)
     except NoSource as error:
         raise usage(str(error), field="FILE", error="input.source") from error
@@ -83,24 +98,37 @@ def feedback(source: str, *, log: str | None, json: bool) -> int:
     return FAILED if told.refused else OK
 
 
-def _take(log: SqliteLog, source: str, line: SourceLine, told: Told) -> None:
-    try:
-        said = parse_as(Feedback, line.raw)
-        if said.mark is not None:
-            raise BadLine(1, "mark", "is made by the log itself", "input.field")
-        Subjects(log).need_key(line.raw)
-        need_room(log.room, label=said)
-        told.waiting.append(said)
-    except BadLine as error:
-        told.refused += 1
-        told.refusing.append((line, error))
-
-
 def _publish(log: SqliteLog, source: str, told: Told) -> None:
-    if told.refusing:
-        _refuse(log, source, told)
+    subjects = Subjects(log)
+    keys: list[str] = []
+    letters: list[tuple[str, str, dict[str, Any], bytes]] = []
+    for line, error in told.refusing:
+        name, raw = subjects.letter(line.raw, None)
+        # The place and the content together: the same file given again makes no second letter, and
+        # another line at the same place does.
+        keys.append(f"{TOPIC}:{source}:{line.number}:{name}")
+        # Of a line that nobody could read it is unknown whom it is about. What is wrong with it
+        # would quote it in the clear, where no erasure reaches: only the code is kept.
+        why = {
+            "topic": TOPIC,
+            "source": source,
+            "offset": line.number,
+            "exception": error.code,
+            "message": error.code if name == UNREAD else str(error),
+        }
+        headers: dict[str, Any] = {f"{ERRORS}{part}": value for part, value in why.items()}
+        letters.append(("dead-letters", keys[-1], headers, raw))
+    # Kept before any is told of, in one commit: what is told names the letter's number.
+    if letters:
+        log.publish(letters)
+    for key, (line, error) in zip(keys, told.refusing, strict=True):
+        if told.refusals.counts(error):
+            hint = "Mend the line, then give the file again: what is known is skipped."
+            told.refusals.tell(error, f"{source}:{line.number}", f"{kept_as(log, key)} {hint}")
+    told.refusing.clear()
     messages = [message(each) for each in told.waiting]
     for each, (_, name, _, _) in zip(told.waiting, messages, strict=True):
+        # Asked before publishing, for afterwards every name is known.
         if each.judges(None) and each.reference is None and log.has_message(TOPIC, name):
             told.verdicts[name] = each
         if each.episode is not None:
@@ -111,20 +139,11 @@ def _publish(log: SqliteLog, source: str, told: Told) -> None:
     told.waiting.clear()
 
 
-def _say_what_waits(log: SqliteLog, told: Told) -> None:
-    """A judgement may come before its episode, but a misspelt name would wait for ever."""
-    known = log.holding(told.episodes, "admitted") | log.holding(told.episodes, "taken")
-    unknown = sorted(told.episodes - known)
-    if unknown:
-        named = ", ".join(unknown[:SHOWN]) + (", …" if len(unknown) > SHOWN else "")
-        say(f"{len(unknown)} of the episodes that are named are not on this log: {named}")
-        say("  What was said of them is kept, and counts once they are.")
-
-
 def _say_what_is_overruled(log: SqliteLog, told: Told) -> None:
     """A verdict that was known before says nothing new, although another came after it."""
     if not told.verdicts:
         return
+    # The log is read from its beginning, and only where there is doubt: verdicts are few.
     newest: dict[tuple[str | None, ...], str] = {}
     for _, name, _, value in log.messages(TOPIC):
         with suppress(ValidationError):
@@ -139,42 +158,3 @@ def _say_what_is_overruled(log: SqliteLog, told: Told) -> None:
 
 def _subject(said: Feedback) -> tuple[str | None, ...]:
     return said.domain, said.problem_id, said.episode
-
-
-def _refuse(log: SqliteLog, source: str, told: Told) -> None:
-    """Keep the refused lines as they came, in one commit; then say which they are."""
-    subjects, keys, kept = (
-        Subjects(log),
-        list[str](),
-        list[tuple[str, str, dict[str, Any], bytes]](),
-    )
-    for line, error in told.refusing:
-        name, raw = subjects.letter(line.raw, None)
-        keys.append(f"{TOPIC}:{source}:{line.number}:{name}")
-        kept.append(("dead-letters", keys[-1], _why(source, line, error, name), raw))
-    log.publish(kept)
-    for key, (line, error) in zip(keys, told.refusing, strict=True):
-        told.refusals.tell(error, partial(_refused, log, source, key, line, error))
-    told.refusing.clear()
-
-
-def _why(source: str, line: SourceLine, error: BadLine, name: str) -> dict[str, Any]:
-    return {
-        "__metalogue.errors.topic": TOPIC,
-        "__metalogue.errors.source": source,
-        "__metalogue.errors.offset": line.number,
-        "__metalogue.errors.exception": error.code,
-        "__metalogue.errors.message": error.code if name == UNREAD else str(error),
-    }
-
-
-def _refused(log: SqliteLog, source: str, key: str, line: SourceLine, error: BadLine) -> CliError:
-    return CliError(
-        error.what,
-        error=error.code,
-        exit=FAILED,
-        where=f"{source}:{line.number}:{error.column}",
-        field=error.field,
-        hint=f"{kept_as(log, key)} "
-        "Mend the line, then give the file again: what is known is skipped.",
-    )

@@ -26,14 +26,24 @@ START = "Start a worker: metalogue worker --backbone B --until-idle"
 def find_episode(log: SqliteLog, wanted: str | None) -> str:
     """The episode that is meant. Raises a ``CliError``, with the choices if there are several."""
     if wanted is None:
-        return _latest(log)
+        latest = episodes.latest(log)
+        if latest is None:
+            raise _nothing(log, "no episode yet")
+        return latest
     if not _is_text(wanted):
         raise usage(f"no episode {wanted!r}", field="ID", error="episode.unknown", hint=HINT)
+    # The exact name goes before every other reading, so that what a listing prints always means
+    # that one episode, whatever else is called so.
     if episodes.is_on_record(log, wanted):
         return wanted
-    runs = runs_of(log, wanted) or _named_with_domain(log, wanted)
-    if len({episode_parts(episode)[0] for episode in runs}) > 1:
-        raise _several(wanted, _by_domain(runs), "problems")
+    runs = runs_of(log, wanted)
+    if not runs:
+        # Lessons name what they came from as `domain/id`, and episodes as `p/domain/id/…`.
+        domain, _, problem_id = wanted.removeprefix("p/").rstrip("/").partition("/")
+        runs = runs_of(log, problem_id, domain) if problem_id else []
+    problems = {episode_parts(episode)[:2] for episode in runs}
+    if len(problems) > 1:
+        raise _several(wanted, sorted(map("/".join, problems)), "problems")
     if runs:
         return runs[-1]
     found = _by_beginning(log, wanted)
@@ -91,19 +101,13 @@ def one_of(wanted: str, names: Iterable[str]) -> str | None:
     return found[0] if found else None
 
 
-def _latest(log: SqliteLog) -> str:
-    found = episodes.latest(log)
-    if found is None:
-        raise _nothing(log, "no episode yet")
-    return found
-
-
 def _nothing(log: SqliteLog, what: str) -> CliError:
     return CliError(what, error="episode.none", exit=USAGE, where=str(log.path), hint=START)
 
 
 def _is_text(wanted: str) -> bool:
     """Whether bytes of the command line could be read: what could not is the name of nothing."""
+    # SQLite would refuse the lone surrogates by which Python stands for such bytes.
     return wanted.isascii() or not any("\ud800" <= char <= "\udfff" for char in wanted)
 
 
@@ -114,17 +118,6 @@ def _parts(episode: str) -> tuple[str, str, str] | None:
         return None
 
 
-def _named_with_domain(log: SqliteLog, wanted: str) -> list[str]:
-    """The runs of a problem that is named as ``domain/id``, as lessons name what they came from."""
-    domain, slash, problem_id = wanted.removeprefix("p/").rstrip("/").partition("/")
-    return runs_of(log, problem_id, domain) if slash and problem_id else []
-
-
-def _by_domain(runs: Iterable[str]) -> list[str]:
-    parts = map(episode_parts, runs)
-    return sorted({f"{domain}/{problem}" for domain, problem, _ in parts})
-
-
 def _by_beginning(log: SqliteLog, wanted: str) -> list[str]:
     """Episodes whose own name begins so; else those of problems whose id does, of a single one the newest."""
     found = episodes.beginning_with(log, wanted)
@@ -133,6 +126,7 @@ def _by_beginning(log: SqliteLog, wanted: str) -> list[str]:
     admitted = [each.episode for each in episodes.admitted(log, "p/")]
     named = [(parts, episode) for episode in admitted if (parts := _parts(episode))]
     matching = {episode: parts[:2] for parts, episode in named if parts[1].startswith(wanted)}
+    # Runs of one problem are no choice to be made: whoever types an id means the last one.
     if len({*matching.values()}) == 1:
         ((domain, problem_id),) = {*matching.values()}
         return runs_of(log, problem_id, domain)[-1:]
@@ -151,6 +145,7 @@ def _several(wanted: str, found: list[str], what: str) -> CliError:
 
 def _unknown(log: SqliteLog, wanted: str) -> CliError:
     """The error for an id of nothing, with the nearest there is."""
+    # The commonest reason for an id that is not there: it was produced, and no worker runs.
     if messages.is_queued(log, f"/{quote(wanted, safe='')}/"):
         return _nothing(log, f"{wanted} is queued: no worker has admitted it")
     admitted = [each.episode for each in episodes.admitted(log, "p/")]

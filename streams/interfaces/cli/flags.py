@@ -37,25 +37,26 @@ def take_flags(arguments: list[str]) -> list[str]:
     FLAGS.keys = FLAGS.allow_policies = ""  # what one command may run is no other's business
     left: list[str] = []
     rest = iter(arguments)
+    # One pass that takes values from the same iterator, so that a value is never read as a flag.
     for argument in rest:
         name, equals, value = argument.partition("=")
         if argument == "--":
+            # Behind `--` everything is text of the command, even if it looks like a flag.
             left.extend((argument, *rest))
         elif argument in ("-q", "--quiet"):
             FLAGS.quiet, FLAGS.display = True, "none"
         elif argument == "--debug":
             FLAGS.debug = True
         elif name in _VALUED:
-            _set(name, value if equals else next(rest, ""))
+            word = value if equals else next(rest, "")
+            if word not in _VALUED[name]:
+                raise usage(f"{word!r} is not one of {', '.join(_VALUED[name])}", field=name)
+            setattr(FLAGS, name[2:].replace("-", "_"), word)
         elif name == ALLOW:
             FLAGS.allow_policies = value if equals else next(rest, "")
         else:
+            # The command declares --json itself. It is noted here too, because errors before the
+            # command is found have to be written as JSON as well.
             FLAGS.json = FLAGS.json or argument == "--json"
             left.append(argument)
     return left
-
-
-def _set(name: str, value: str) -> None:
-    if value not in _VALUED[name]:
-        raise usage(f"{value!r} is not one of {', '.join(_VALUED[name])}", field=name)
-    setattr(FLAGS, name[2:].replace("-", "_"), value)

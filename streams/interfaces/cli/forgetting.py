@@ -61,15 +61,24 @@ def forget(
     json: bool,
 ) -> int:
     """Tell the lineage of a problem; with ``yes`` withdraw what cites it. The exit code."""
-    from streams.replay.lineage import command, cut_short, remains
+    from schemas.events.episode import ProblemAdmitted
+    from streams.engine.policies import NoPolicy, find
+    from streams.replay.lineage import Tracing, command, cut_short, remains
 
     by, reason = text_of(by, "--by"), text_of(reason, "--reason")
     opened = open_log(log, writes=yes)
     try:
-        problem_id, domain = _problem_of(opened, problem_id, domain)
+        admitted = opened.find(problem_id, "admitted")
+        if isinstance(admitted, ProblemAdmitted):  # an episode was given: its problem is meant
+            problem_id, domain = admitted.problem.id, domain or admitted.problem.domain
         name, scopes, waiting = _meant(opened, problem_id, domain)
-        traced = _traced(opened, name, problem_id, scopes)
-        traced = [replace(each, queued=len(waiting.get(each.scope, ()))) for each in traced]
+        tracing = Tracing(opened, find)
+        try:
+            found = [tracing.of(s, name, problem_id, among) for s, among in scopes.items()]
+        except NoPolicy as error:
+            where = str(opened.path)
+            raise CliError(str(error), error="policy.unknown", exit=2, where=where) from error
+        traced = [replace(each, queued=len(waiting.get(each.scope, ()))) for each in found if each]
         held = remains(opened, name, problem_id)
         if not json:
             _page(name, problem_id, traced, held).show()
@@ -77,31 +86,29 @@ def forget(
             return _told(traced, held, json=json, done=None)
         here = any(each.versions for each in traced) and not is_kafka(log_url(log))
         calls = sum(each.calls for each in traced)
+        # Before anything is on record: a command that cannot reach its model must not leave half
+        # of its work to others.
         world = world_of(models, patient=False) if here and calls else None
         events = [command(s, name, problem_id, limits, by, reason) for s in scopes]
+        # From here on it is forgotten, whatever happens. The rest can be done by any worker
+        # later.
         opened.publish(commands=events)
         done = _close_again(opened, world) if here else []
         _out_of_tables(opened)
+        # Told at the end, since the limits may have ended the writing of rules before all were
+        # done.
         short = cut_short(opened, done)
         return _told(traced, held, json=json, done=done, short=short)
     finally:
         opened.close()
 
 
-def _problem_of(log: SqliteLog, given: str, domain: str | None) -> tuple[str, str | None]:
-    """Id and domain of the problem: as given, or of the episode that is given."""
-    from schemas.events.episode import ProblemAdmitted
-
-    admitted = log.find(given, "admitted")
-    if not isinstance(admitted, ProblemAdmitted):
-        return given, domain
-    return admitted.problem.id, domain or admitted.problem.domain
-
-
 def _meant(log: SqliteLog, problem_id: str, domain: str | None) -> tuple[str, Scopes, Scopes]:
     """The problem's domain, and its episodes by scope: all, and those still queued. Raises a usage error."""
+    from schemas.settings import near
     from streams.engine.policies import find
     from streams.interfaces.cli.config import load
+    from streams.interfaces.cli.finding import problems_of
     from streams.replay.lineage import asked, queued
 
     waiting, found = queued(log, problem_id, find, load().policy), asked(log, problem_id)
@@ -111,39 +118,21 @@ def _meant(log: SqliteLog, problem_id: str, domain: str | None) -> tuple[str, Sc
     if domain is not None:
         found = {name: scopes for name, scopes in found.items() if name == domain}
     if not found:
-        raise _unknown(log, problem_id)
+        known = problems_of(log)
+        begun = sorted(each for each in known if each.startswith(problem_id))[:SHOWN]
+        # Other commands take a unique beginning. Here one would be too easily somebody else's.
+        said = f"Name it in full: {', '.join(begun)}" if begun else near(problem_id, known)
+        raise usage(
+            f"no problem {problem_id!r}",
+            field="--problem",
+            error="problem.unknown",
+            hint=said[:1].upper() + said[1:],
+        )
     if len(found) > 1:
         hint = f"Name one: --domain {' or '.join(found)}"
         raise usage("in several domains", field="--problem", error="problem.ambiguous", hint=hint)
     ((name, scopes),) = found.items()
     return name, scopes, waiting.get(name, {})
-
-
-def _unknown(log: SqliteLog, problem_id: str) -> CliError:
-    """The error for a problem that is not there. What is to be forgotten is named in full: no beginning is enough."""
-    from schemas.settings import near
-    from streams.interfaces.cli.finding import problems_of
-
-    known = problems_of(log)
-    begun = sorted(name for name in known if name.startswith(problem_id))[:SHOWN]
-    said = f"Name it in full: {', '.join(begun)}" if begun else near(problem_id, known)
-    hint = said[:1].upper() + said[1:]
-    what = f"no problem {problem_id!r}"
-    return usage(what, field="--problem", error="problem.unknown", hint=hint)
-
-
-def _traced(
-    log: SqliteLog, domain: str, problem_id: str, scopes: dict[str, list[str]]
-) -> list[Lineage]:
-    from streams.engine.policies import NoPolicy, find
-    from streams.replay.lineage import Tracing
-
-    tracing = Tracing(log, find)
-    try:
-        found = [tracing.of(s, domain, problem_id, episodes) for s, episodes in scopes.items()]
-    except NoPolicy as error:
-        raise CliError(str(error), error="policy.unknown", exit=2, where=str(log.path)) from error
-    return [each for each in found if each is not None]
 
 
 # ── The screen ───────────────────────────────────────────────────────────────────────────────
@@ -155,7 +144,13 @@ def _page(domain: str, problem_id: str, traced: list[Lineage], held: dict[str, i
     if not traced:
         page.line("it was forgotten before; nothing of it is in memory")
     for each in traced:
-        _scope(page, each)
+        page.line()
+        page.line((each.scope, "strong"), f"   {plural(len(each.episodes), 'episode')}")
+        for name, said in _rows(each).items():
+            first, *more = wrap(said, page.width - INDENT)
+            page.line((f"{name:<{INDENT}}", "dim"), first)
+            for line in more:
+                page.line(" " * INDENT, line)
     page.line()
     page.wrapped(
         f"stays on the log: {plural(held['records'], 'record')} of its episodes with "
@@ -165,12 +160,11 @@ def _page(domain: str, problem_id: str, traced: list[Lineage], held: dict[str, i
     return page
 
 
-def _scope(page: Page, each: Lineage) -> None:
+def _rows(each: Lineage) -> dict[str, str]:
+    """What would become of a scope, by what it is of."""
     rules = ", ".join(f"{count} of the {role}" for role, count in each.rules.items())
     versions = each.versions
     span = "none" if not versions else " to ".join(dict.fromkeys((versions[0], versions[-1])))
-    page.line()
-    page.line((each.scope, "strong"), f"   {plural(len(each.episodes), 'episode')}")
     influenced = plural(len(each.influenced), "later episode")
     withdrawn = f"{plural(len(each.lessons), 'lesson')}  {_some(each.lessons)}"
     rows = {
@@ -186,11 +180,7 @@ def _scope(page: Page, each: Lineage) -> None:
     if each.queued:
         what = plural(each.queued, "episode")
         rows["queued"] = f"{what} of it, to be answered still; nothing is learned from them"
-    for name, said in rows.items():
-        first, *more = wrap(said, page.width - INDENT)
-        page.line((f"{name:<{INDENT}}", "dim"), first)
-        for line in more:
-            page.line(" " * INDENT, line)
+    return rows
 
 
 def _some(names: tuple[str, ...]) -> str:
@@ -203,11 +193,20 @@ def _some(names: tuple[str, ...]) -> str:
 
 def _close_again(log: SqliteLog, world: World | None) -> list[str]:
     """Close the versions again, unless a worker does. What was closed."""
+    from streams.core.backbone import BackboneError
+    from streams.engine.policies import find
     from streams.interfaces.cli.working import only_worker
+    from streams.runtime.embedded.forgetting import close_again
 
     try:
         with only_worker(str(log.path)):
-            return _here(log, world)
+            work = close_again(log, find, world, f"forget:{os.getpid()}")
+            done, waiting = asyncio.run(work if world is None else world.during(work))
+            for scope in waiting:
+                say(f"{scope}: a batch is not learned from yet; the next worker goes on")
+            return done
+    except BackboneError as error:
+        raise as_cli(error) from error
     except CliError as error:
         if error.error != "log.busy":
             raise
@@ -232,21 +231,6 @@ def _out_of_tables(log: SqliteLog) -> None:
             projector.close()
     except Busy as error:
         say(f"{error}: it writes them without it")
-
-
-def _here(log: SqliteLog, world: World | None) -> list[str]:
-    from streams.core.backbone import BackboneError
-    from streams.engine.policies import find
-    from streams.runtime.embedded.forgetting import close_again
-
-    work = close_again(log, find, world, f"forget:{os.getpid()}")
-    try:
-        done, waiting = asyncio.run(work if world is None else world.during(work))
-    except BackboneError as error:
-        raise as_cli(error) from error
-    for scope in waiting:
-        say(f"{scope}: a batch is not learned from yet; the next worker goes on")
-    return done
 
 
 def _told(

@@ -51,25 +51,20 @@ class Wanted:
         values = pairs(self.settings, "--set")
         if self.policy is not None:
             policy_of(self.policy, values=values)
-        edit = None if self.edit is None else _text(self.edit)
+        edit = self.edit
+        if edit is not None and edit.startswith("@"):
+            path = edit[1:]
+            try:
+                with open(path, encoding="utf-8") as file:
+                    edit = file.read(TEXT_CAP + 1)
+            except (OSError, UnicodeDecodeError) as error:
+                what = getattr(error, "strerror", None) or "not UTF-8"
+                raise usage(f"{path}: {what}", field="--edit") from error
+            if len(edit) > TEXT_CAP:
+                raise usage(f"{path}: longer than {TEXT_CAP:,} characters", field="--edit")
         return Change(
             at=self.at, settings=values, limits=self.limits, policy=self.policy, edit=edit
         )
-
-
-def _text(said: str) -> str:
-    """A text, or with ``@`` before it the file that holds it."""
-    if not said.startswith("@"):
-        return said
-    try:
-        with open(said[1:], encoding="utf-8") as file:
-            text = file.read(TEXT_CAP + 1)
-    except (OSError, UnicodeDecodeError) as error:
-        what = getattr(error, "strerror", None) or "not UTF-8"
-        raise usage(f"{said[1:]}: {what}", field="--edit") from error
-    if len(text) > TEXT_CAP:
-        raise usage(f"{said[1:]}: longer than {TEXT_CAP:,} characters", field="--edit")
-    return text
 
 
 def fork(url: str | None, wanted: Wanted, models: Models, *, json: bool) -> int:
@@ -77,11 +72,15 @@ def fork(url: str | None, wanted: Wanted, models: Models, *, json: bool) -> int:
     log = open_log(url, writes=True)
     parent = find_episode(log, wanted.episode)
     world = world_of(models, patient=False)
+    # A limit of cost without prices would never be met, and would look as if it held.
     if wanted.limits.cost is not None:
         need_prices(world, "--cost-limit")
-    change = _in_words(log, parent, _from(log, parent, wanted.change()), wanted.prompts)
+    change = _for_parent(log, parent, wanted)
+    # The number makes another episode of each; without it the first would be found again.
     changes = [replace(change, sample=number) for number in range(wanted.samples)]
     try:
+        # One loop for all samples, so that a signal and a total end the command and not one
+        # sample of it.
         done = finished(world, _forks(log, parent, changes, world))
     except CannotFork as error:
         raise usage(str(error), field="EPISODE") from error
@@ -94,30 +93,32 @@ def fork(url: str | None, wanted: Wanted, models: Models, *, json: bool) -> int:
         _tell(each, json)
     if wanted.samples > 1:
         _tell_all(log, parent, done, json)
+    # One sample that came to an end is a result.
     return SPENT if all(each.closed.status == "exhausted" for each in done) else OK
 
 
-def _from(log: SqliteLog, parent: str, change: Change) -> Change:
-    """The change, without the policy where that is the parent's own file: to give it changes nothing."""
+def _for_parent(log: SqliteLog, parent: str, wanted: Wanted) -> Change:
+    """The change as it is one of this episode, with the prompts of the policy that goes on in these words."""
+    change = wanted.change()
     opened = log.find(parent, "opened")
-    if change.policy is None or not isinstance(opened, EpisodeOpened):
+    if not isinstance(opened, EpisodeOpened):
         return change
-    with suppress(NoPolicy):
-        own = find_recorded(find, opened.policy, opened.policy_version)
-        if own.origin and own.origin == find(change.policy).origin:
-            return replace(change, policy=None)
-    return change
-
-
-def _in_words(log: SqliteLog, parent: str, change: Change, path: str | None) -> Change:
-    """The change, with the prompts of the policy that goes on in these words."""
-    opened = log.find(parent, "opened")
-    if path is None or not isinstance(opened, EpisodeOpened):
-        return change
-    with suppress(NoPolicy):
-        named = change.policy
-        own = find(named) if named else find_recorded(find, opened.policy, opened.policy_version)
-        return replace(change, settings={**set_for(own, path), **change.settings})
+    if change.policy is not None:
+        # A policy of one's own has to be given, so that it may run at all. If it is the very file that
+        # the parent ran, it changes nothing: a change of policy would start the episode over.
+        with suppress(NoPolicy):
+            own = find_recorded(find, opened.policy, opened.policy_version)
+            if own.origin and own.origin == find(change.policy).origin:
+                change = replace(change, policy=None)
+    if wanted.prompts is not None:
+        with suppress(NoPolicy):
+            own = (
+                find(change.policy)
+                if change.policy
+                else find_recorded(find, opened.policy, opened.policy_version)
+            )
+            # What --set says goes last: it names one setting, where prompts come by the folder.
+            return replace(change, settings={**set_for(own, wanted.prompts), **change.settings})
     return change
 
 
@@ -125,6 +126,8 @@ async def _forks(
     log: SqliteLog, parent: str, changes: Sequence[Change], world: World
 ) -> list[Forked]:
     """Each change's fork, one after another: a limit of the whole command is met in order."""
+    # A limit of the whole command is met in order: side by side nobody could say which sample it
+    # ended.
     return [await forked(log, parent, change, world) for change in changes]
 
 
@@ -137,28 +140,12 @@ async def forked(log: SqliteLog, parent: str, change: Change, world: World) -> F
 def _tell(done: Forked, json: bool) -> None:
     closed = done.closed
     if json:
-        body = closed.told()
-        out_json(
-            {
-                "episode": done.episode,
-                "kept_calls": done.kept,
-                "reused_calls": done.reused,
-                "made_calls": done.made,
-                **body,
-            }
-        )
+        calls = {"kept_calls": done.kept, "reused_calls": done.reused, "made_calls": done.made}
+        out_json({"episode": done.episode, **calls, **closed.told()})
         return
     out(done.episode)
     out(f"{closed.status} {closed.answer or 'no answer'}   ended by {closed.ended_by}")
     out(f"kept {done.kept} calls, reused {done.reused}, made {done.made}")
-
-
-def _rightly(right: Sequence[bool], spread: tuple[float, float] | None) -> str:
-    """How many of those that somebody can judge were right."""
-    if spread is None:
-        return "nobody can judge them"
-    low, high = (100 * bound for bound in spread)
-    return f"{sum(right)} of {len(right)} right ({low:.0f} to {high:.0f} %)"
 
 
 def _tell_all(log: SqliteLog, parent: str, done: Sequence[Forked], json: bool) -> None:
@@ -167,6 +154,7 @@ def _tell_all(log: SqliteLog, parent: str, done: Sequence[Forked], json: bool) -
     from streams.research.analysis.intervals import of_outcomes
 
     case = next(case for case in read(log).cases() if case.episode == parent)
+    # By the grader of the parent's case, so that samples and parent are measured alike.
     judged = [case.judged(each.closed.answer) for each in done]
     right = [each for each in judged if each is not None]
     answers = Counter(each.closed.answer or "no answer" for each in done)
@@ -184,7 +172,11 @@ def _tell_all(log: SqliteLog, parent: str, done: Sequence[Forked], json: bool) -
     if json:
         out_json(told)
         return
-    out(f"{len(done)} samples: {_rightly(right, spread)}, {told['made_calls']} calls")
+    rightly = "nobody can judge them"
+    if spread is not None:
+        low, high = (100 * bound for bound in spread)
+        rightly = f"{sum(right)} of {len(right)} right ({low:.0f} to {high:.0f} %)"
+    out(f"{len(done)} samples: {rightly}, {told['made_calls']} calls")
     out("answers: " + ", ".join(f"{answer} ×{count}" for answer, count in answers.most_common()))
 
 
@@ -193,6 +185,8 @@ def whole(log: SqliteLog, episode: str) -> dict[str, Event]:
     journal = log.journal(episode)
     opened = journal.get("opened")
     if isinstance(opened, EpisodeOpened) and opened.parent and opened.at:
+        # A fork records only what is its own: what lies before stays with its parent, which may
+        # be a fork too.
         return before(whole(log, opened.parent), opened.at) | journal
     return journal
 
@@ -203,6 +197,7 @@ def diff(url: str | None, left: str, right: str, *, json: bool) -> int:
     a, b = find_episode(log, left), find_episode(log, right)
     found = first_difference(whole(log, a), whole(log, b))
     if found is not None:
+        # Records hold digests of texts. Nobody can read a difference between two digests.
         found = in_words(found, log.text)
     if json:
         told = (

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 from streams.engine.policies import SHELF, find
-from streams.interfaces.cli.errors import FAILED, OK, CliError, usage
+from streams.interfaces.cli.errors import FAILED, OK, usage
 from streams.interfaces.cli.letters import kept_as
-from streams.interfaces.cli.opening import is_missing, open_log
 from streams.interfaces.cli.options import pairs
 from streams.interfaces.cli.output import flush, out, out_json, say
-from streams.interfaces.cli.producing import check_names, refusals
+from streams.interfaces.cli.producing import check_names, log_for, refusals
 from streams.interfaces.cli.prompting import given
 from streams.interfaces.cli.setup import policy_of, tools_wanted
 from streams.producing.sources import NoSource, built_in, lines_of
-from streams.producing.traces.reading import Refused
 from streams.producing.traces.taking import Plan, Taken, Taker, letter_key
-from streams.runtime.embedded.log import SqliteLog
 
 if TYPE_CHECKING:
     from streams.interfaces.cli.options import PolicyOptions
@@ -44,19 +40,34 @@ def traces(wanted: Wanted, log: str | None, way: PolicyOptions, *, json: bool) -
         raise usage(f"{wanted.source}: no such file", field="FILE", error="input.source")
     plan = _plan(wanted, way)
     try:
-        lines = list(lines_of(wanted.source, None))  # before there is a log
+        # All of it before there is a log: a file that cannot be read leaves none.
+        lines = list(lines_of(wanted.source, None))
     except NoSource as error:
         raise usage(str(error), field="FILE", error="input.source") from error
-    with closing(_opened(log, dry=wanted.dry)) as opened:
+    with closing(log_for(log, dry=wanted.dry)) as opened:
         done = Taker(opened, plan).run(lines, dry=wanted.dry)
-        _say_refused(opened, wanted, log, done)
-    return _summary(done, json)
-
-
-def _opened(log: str | None, *, dry: bool) -> SqliteLog:
-    if dry and is_missing(log):
-        return SqliteLog(":memory:", create=True)
-    return open_log(log, create=True)
+        told = refusals(wanted.source, log, dry=wanted.dry)
+        for refused in done.refused:
+            line, why = refused
+            if told.counts(why):
+                kept = "A dry run: nothing is kept."
+                if not wanted.dry:
+                    kept = kept_as(opened, letter_key(wanted.source, refused))
+                told.tell(why, f"{wanted.source}:{line.number}", kept)
+        told.sum_up()
+    figures = {
+        "taken": done.taken,
+        "known": done.known,
+        "refused": len(done.refused),
+        "labelled": done.labelled,
+    }
+    if json:
+        out_json({**figures, "scopes": sorted(done.scopes)})
+    else:
+        _say_what_lacks(done)
+        out(" ".join(f"{name} {count}" for name, count in figures.items()))
+    flush()
+    return FAILED if done.refused else OK
 
 
 def _plan(wanted: Wanted, way: PolicyOptions) -> Plan:
@@ -87,47 +98,13 @@ def _plan(wanted: Wanted, way: PolicyOptions) -> Plan:
     )
 
 
-def _say_refused(log: SqliteLog, wanted: Wanted, url: str | None, done: Taken) -> None:
-    told = refusals(wanted.source, url, dry=wanted.dry)
-    for refused in done.refused:
-        told.tell(refused[1], partial(_refused, log, wanted, refused))
-    told.sum_up()
-
-
-def _refused(log: SqliteLog, wanted: Wanted, refused: Refused) -> CliError:
-    line, error = refused
-    kept = "A dry run: nothing is kept."
-    if not wanted.dry:
-        kept = kept_as(log, letter_key(wanted.source, refused))
-    return CliError(
-        error.what,
-        error=error.code,
-        exit=FAILED,
-        where=f"{wanted.source}:{line.number}:{error.column}",
-        field=error.field,
-        hint=kept,
-    )
-
-
-def _summary(done: Taken, json: bool) -> int:
-    figures = {
-        "taken": done.taken,
-        "known": done.known,
-        "refused": len(done.refused),
-        "labelled": done.labelled,
-    }
-    if json:
-        out_json({**figures, "scopes": sorted(done.scopes)})
-    else:
-        if done.taken > done.labelled:
-            silent = done.taken - done.labelled
-            say(f"{silent} without a verdict: they do not say what to do and what to avoid.")
-            say("  Give it later: metalogue feedback FILE, with episode and verdict.")
-        if done.taken > 1 and len(done.paths) == 1:
-            say(
-                f"all {done.taken} have one path, {min(done.paths)}: it cannot tell right from wrong."
-            )
-            say("  A model reads paths off texts: --set grounding=model")
-        out(" ".join(f"{name} {count}" for name, count in figures.items()))
-    flush()
-    return FAILED if done.refused else OK
+def _say_what_lacks(done: Taken) -> None:
+    """Say why less can be learned from these traces than from others, where that is so."""
+    if done.taken > done.labelled:
+        silent = done.taken - done.labelled
+        say(f"{silent} without a verdict: they do not say what to do and what to avoid.")
+        say("  Give it later: metalogue feedback FILE, with episode and verdict.")
+    # A memory that compares paths needs two at least, or every lesson would praise the only one.
+    if done.taken > 1 and len(done.paths) == 1:
+        say(f"all {done.taken} have one path, {min(done.paths)}: it cannot tell right from wrong.")
+        say("  A model reads paths off texts: --set grounding=model")

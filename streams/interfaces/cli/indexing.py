@@ -31,6 +31,8 @@ def corpus(
         out_json({"folder": folder, "passages": count, "embedder": maker.name})
     else:
         out(f"{count:,} passages in {folder}, vectors by {maker.name}")
+        # Vectors of two embedders cannot be compared: who searches must name the one that
+        # indexed.
         role = "" if embedder == "hashed" else f" --role embedder={embedder}"
         out(f"search them: --tools corpus:{folder}{role}")
     return OK
@@ -45,6 +47,7 @@ def passages(path: Path) -> Iterator[Passage]:
     first = next(iter(json_lines(path)), None)
     if first is None:
         raise ValueError(f"{path}: holds no passage")
+    # Told by the first line: a file holds one form throughout.
     if "context" in first[1]:
         for title, text in hotpotqa.passages(path):
             yield Passage(title, text)

@@ -38,12 +38,17 @@ def judge_on(
     spending: Spending | None = None,
 ) -> None:
     """The same, on an open log, or of a run alone. What was judged on it before costs nothing."""
+    # The judge shares the totals of the worker before it: a limit is one of the command, and not
+    # of each part.
     purse = spending or Spending(None)
     cases = chosen(read(log).cases(), run)
     put = undecided(cases)
     left = sum(case.standing == "undecided" for case in cases) - len(put)
+    # No role keeps a backbone of its own: a judge is asked by one model alone, which is named in
+    # its verdicts.
     judging = replace(models, backbone=backbone, roles=[])
     world = purse.add(world_of(judging, patient=False, totals=purse.left()))
+    # What was judged before is on the log, and is answered from there.
     new = sum(case.verdict is None for case in put)
     if new and is_told(world):
         say(f"expected: judge, {plural(new, 'answer')}: {new} to {2 * new} calls; tokens unknown")

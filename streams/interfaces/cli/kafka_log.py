@@ -1,5 +1,11 @@
 """A log on Kafka at the command line: its place, its local import, its topics."""
 
+# A log on Kafka is read from a local SQLite file, the import, which every command brings up to
+# date first; so all commands but the worker work on one kind of log. Whatever speaks to brokers
+# goes through `reached`, which alone turns their failures into errors for people, and through
+# `hinting`, which says what is waited for: without it a broker that is away would look like a
+# command that hangs.
+
 from __future__ import annotations
 
 import asyncio
@@ -35,6 +41,8 @@ def place_of(url: str) -> KafkaAddress:
     from streams.runtime.kafka.place import BadPlace, KafkaAddress, clients_of
 
     said = load().kafka
+    # Before a client is made: a file that came with a folder must not turn encryption off under a
+    # password of the environment.
     keep_password("kafka.security_protocol", "kafka.sasl_mechanism", "kafka.ssl_ca")
     try:
         clients = clients_of(
@@ -60,6 +68,7 @@ def reached(place: KafkaAddress, work: Callable[[], T], *, printed: bool = False
     from streams.runtime.kafka.sending import Unrecorded
     from streams.runtime.kafka.topics import NoTopics
 
+    # Above every level: what the clients write is listened to, and told once in words for people.
     quiet(100)
     heard = Overheard()
     try:
@@ -78,15 +87,28 @@ def reached(place: KafkaAddress, work: Callable[[], T], *, printed: bool = False
             str(error), error="log.unreachable", exit=UNREACHABLE, where=place.url, hint=hint
         ) from error
     except (aio.kafka_error(), OSError) as error:
-        raise _of_home(error) or denied(heard, place.url) or _away(place, error) from error
+        # Only files of the local import have a name: with one, it was not the broker.
+        if isinstance(error, OSError) and error.filename is not None:
+            raise CliError(
+                f"{error.filename}: {error.strerror}",
+                error="config.value",
+                exit=SETUP,
+                where="METALOGUE_HOME",
+                hint="Local imports of clusters are kept there: name a folder that can be written.",
+            ) from error
+        # A client that was let in nowhere says so in its log alone.
+        raise denied(heard, place.url) or _away(place, error) from error
 
 
 def _away(place: KafkaAddress, error: Exception) -> CliError:
     """The error for people where brokers did not do what was asked: who answered, and what was missing."""
     from streams.runtime.kafka import roll
 
+    # The brokers are asked themselves, because the client says of any trouble only that it got no
+    # answer.
     called = roll.call(place)
     reason = str(error).removeprefix(type(error).__name__ + ": ") or type(error).__name__
+    # People mend another thing where some brokers answer than where none does.
     told = called.told() if called.answered else "no broker answered"
     hint = "Is the broker up? For a local one: make broker"
     if called.answered:
@@ -102,16 +124,6 @@ def _away(place: KafkaAddress, error: Exception) -> CliError:
     )
 
 
-def _of_home(error: Exception) -> CliError | None:
-    """The error for people, if it was not the broker's: only files of the local import have a name."""
-    if not isinstance(error, OSError) or error.filename is None:
-        return None
-    hint = "Local imports of clusters are kept there: name a folder that can be written."
-    said = f"{error.filename}: {error.strerror}"
-    where = "METALOGUE_HOME"
-    return CliError(said, error="config.value", exit=SETUP, where=where, hint=hint)
-
-
 @contextmanager
 def hinting(place: KafkaAddress) -> Generator[Callable[[], None]]:
     """Say once, on stderr, what is waited for if it takes long. What is given says that it is there."""
@@ -120,11 +132,14 @@ def hinting(place: KafkaAddress) -> Generator[Callable[[], None]]:
         from streams.runtime.kafka import roll
 
         said = roll.call(place).told()
+        # The roll call takes seconds itself, and what was waited for may have come meanwhile.
         if not over.is_set():
             say(f"{place.url}: {said}; still waiting")
 
+    # A thread, and no task: what is waited for may block the loop, and may have none.
     over = threading.Event()
     waiting = threading.Timer(HINT_S, hint)
+    # Ctrl-C must end the process, although the hint is still to be said.
     waiting.daemon = True
     waiting.start()
 
@@ -150,6 +165,7 @@ def open_kafka(url: str) -> KafkaLog:
     from streams.runtime.kafka.imported import KafkaLog
 
     place = place_of(url)
+    # Kept from one command to the next, so that each reads only what is new on the topics.
     home = Path(load().home).expanduser()
     with hinting(place):
         return reached(place, lambda: KafkaLog(place, home))
@@ -189,6 +205,8 @@ def check(url: str, *, json: bool) -> int:
 
     place = place_of(url)
     cluster = run(place, lambda: topics.described(place))
+    # What may not be asked for is told apart from what is wrong: a user with few rights does no
+    # harm by looking.
     wrong, hidden = faults(place, cluster.topics, cluster.brokers), untold(cluster.topics)
     if json:
         found = [topic.as_json(name) for name, topic in cluster.topics.items()]
@@ -215,6 +233,8 @@ def rights(url: str, who: Who | None, principal: str, *, json: bool) -> None:
     from streams.runtime.kafka.rights import ABOUT, lines
 
     place = place_of(url)
+    # Printed to be read by an administrator before it is run: nothing here may change rights by
+    # itself.
     for each in ABOUT if who is None else (who,):
         if json:
             out_json({"who": each, "about": ABOUT[each], "lines": [*lines(place, each, principal)]})

@@ -18,6 +18,7 @@ from streams.interfaces.cli.errors import SETUP, CliError
 from streams.runtime.kafka.refusals import RefusedByBroker
 
 CLIENT, KEPT = "aiokafka", 20
+# By their names, because the library is loaded only where a log lies on Kafka.
 DENIED = (
     "AuthenticationFailedError",
     "AuthenticationMethodNotSupported",
@@ -43,6 +44,8 @@ class Overheard(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep the errors among what a line was made of."""
+        # The client tells of an error as an argument of its message, and the text alone would not
+        # say which kind it was.
         told = record.args if isinstance(record.args, tuple) else ()
         self.reasons.extend(each for each in told if isinstance(each, BaseException))
 
@@ -52,6 +55,7 @@ def overhearing(*, printed: bool) -> Generator[Overheard]:
     """Listen to the client for a while; what it says is printed too, or not."""
     log, heard = logging.getLogger(CLIENT), Overheard()
     before = log.level, log.propagate
+    # Errors are let through whatever level people asked for: they are listened to, and not shown.
     log.setLevel(logging.ERROR)
     log.propagate = False
     log.addHandler(heard)
@@ -67,13 +71,16 @@ def denied(heard: Overheard, where: str) -> CliError | None:
     """The error for people, if it was a matter of credentials or certificates."""
     errors: Any = import_module("aiokafka.errors")
     kinds = tuple(getattr(errors, name) for name in DENIED)
+    names: tuple[str, ...]
     for reason in heard.reasons:
         if isinstance(reason, kinds):
-            return _error(
-                where, "the broker refused the credentials", "SASL_USERNAME", "SASL_PASSWORD"
-            )
-        if isinstance(reason, ssl.SSLError):
-            return _error(where, f"no trusted connection: {reason.reason}", "SSL_CA")
+            what, names = "the broker refused the credentials", ("SASL_USERNAME", "SASL_PASSWORD")
+        elif isinstance(reason, ssl.SSLError):
+            what, names = f"no trusted connection: {reason.reason}", ("SSL_CA",)
+        else:
+            continue
+        hint = "Check " + " and ".join(f"METALOGUE_KAFKA__{name}" for name in names)
+        return CliError(what, error="log.credentials", exit=SETUP, where=where, hint=hint)
     return None
 
 
@@ -81,10 +88,3 @@ def not_taken(error: RefusedByBroker, where: str) -> CliError:
     """The error for people where a broker answered and refused an append."""
     hint = HINTS[error.why].format(topic=error.topic)
     return CliError(str(error), error="log.refused", exit=SETUP, where=where, hint=hint)
-
-
-def _error(where: str, what: str, *names: str) -> CliError:
-    settings = " and ".join(f"METALOGUE_KAFKA__{name}" for name in names)
-    return CliError(
-        what, error="log.credentials", exit=SETUP, where=where, hint=f"Check {settings}"
-    )

@@ -19,7 +19,6 @@ from streams.interfaces.cli.setup import Models, WorkerConfig, as_cli
 from streams.interfaces.cli.working import report, working_world
 
 if TYPE_CHECKING:
-    from streams.answering.grading.own import OwnGrader
     from streams.answering.world import World
     from streams.engine.progress import Progress
     from streams.runtime.kafka.place import KafkaAddress
@@ -40,64 +39,55 @@ def work(
     """Run one worker to its end; the exit code. Raises ``CliError`` where the set-up is broken."""
     from streams.core.backbone import BackboneError
     from streams.engine.progress import Outcome
+    from streams.interfaces.cli import observing
     from streams.interfaces.cli.config import load
-    from streams.interfaces.cli.observing import serving
     from streams.runtime.kafka.ending import unless
     from streams.runtime.kafka.web import told
 
     if config.run_code:
         raise usage("workers on Kafka run no code", field="--run-code", hint=ONE_FILE)
+    # Before models are loaded, which takes long: a wrong URL is told at once.
     place, settings = place_of(url), load()
-    said, home = settings.kafka, Path(settings.home).expanduser()
-    pages = _pages(metrics, said.web_port)
+    home, port = Path(settings.home).expanduser(), settings.kafka.web_port
+    pages = None if port is None else (observing.LOOPBACK, port)
+    if metrics is not None:
+        pages = observing.place_of(metrics, "--metrics")
     world = working_world(models, config.totals)
     say_expected(world, None, config.policy)
-    options: dict[str, Any] = {
-        "name": f"{socket.gethostname()}:{os.getpid()}",
-        **_of(config),
-        "session_ms": said.session_ms,
-        "max_ready": said.max_ready,
-        "on_change": on_change,
-    }
 
     async def run() -> Outcome:
         ends = asyncio.Event()
+        # While the topics are asked for there is no worker to drain. The event ends that wait,
+        # and once there is a worker, it is told as well.
         to_end: list[Callable[[], None]] = [ends.set]
 
         def drain(_: signal.Signals) -> None:
+            # New calls end here; those in flight are recorded by the worker, which is told next.
             world.draining = True
             for each in to_end:
                 each()
 
         drain_when_told(world, drain)
         try:
-            worker = await unless(ends, _worker(place, world, home, config.grader, **options))
+            worker = await unless(ends, _worker(place, world, home, config, on_change))
+            # Told to end while it still looked for its topics: then there is nothing to hand
+            # back.
             if worker is None:
                 return Outcome()
             to_end.append(worker.drain)
             worker.on_start = started
-            async with serving(told(worker), pages):
+            async with observing.serving(told(worker), pages):
                 return await worker.run(until_idle=config.until_idle, settle=config.settle)
         finally:
             await world.close()
 
     try:
         with leaving(), hinting(place) as started:
+            # What the clients print is damped and not hidden here: a worker runs for weeks, and
+            # its log is read by people.
             return report(reached(place, lambda: looped(run()), printed=True))
     except BackboneError as error:
         raise as_cli(error) from error
-
-
-def _of(config: WorkerConfig) -> dict[str, Any]:
-    """The options of a worker that hang on its command line alone."""
-    from schemas.problem import Limits
-
-    return {
-        "default_policy": config.policy,
-        "prompts": config.prompts,
-        "max_concurrency": config.max_concurrency,
-        "learning_limits": config.learning_limits or Limits(),
-    }
 
 
 def looped(work: Coroutine[Any, Any, T]) -> T:
@@ -119,28 +109,41 @@ def leaving() -> Generator[None]:
 
 
 async def _worker(
-    place: KafkaAddress, world: World, home: Path, own: OwnGrader | None, **options: Any
+    place: KafkaAddress,
+    world: World,
+    home: Path,
+    config: WorkerConfig,
+    on_change: Callable[[Progress], None] | None,
 ) -> KafkaWorker:
     """A worker on a cluster, with what it keeps of the log on this machine."""
+    from schemas.problem import Limits
     from streams.answering.grading.grader import Grading
     from streams.engine.policies import find
+    from streams.interfaces.cli.config import load
     from streams.runtime.kafka import topics
     from streams.runtime.kafka.worker import KafkaWorker
 
+    said = load().kafka
     partitions, cluster = await topics.known(place)
+    # By cluster and prefix, so that two logs whose topics have the same names share nothing.
     folder, name = home / cluster, place.prefix or "metalogue"
-    index, kept = folder / f"{name}.closed.db", folder / f"{name}.learned"
-    options |= {"index": index, "kept": kept, "grading": Grading(own=own)}
-    return KafkaWorker(place, partitions, world, find, **options)
-
-
-def _pages(metrics: str | None, port: int | None) -> tuple[str, int] | None:
-    """Where the worker's pages are served: as the command line says, else on this machine by the setting."""
-    from streams.interfaces.cli import observing
-
-    if metrics is not None:
-        return observing.place_of(metrics, "--metrics")
-    return None if port is None else (observing.LOOPBACK, port)
+    return KafkaWorker(
+        place,
+        partitions,
+        world,
+        find,
+        name=f"{socket.gethostname()}:{os.getpid()}",
+        default_policy=config.policy,
+        prompts=config.prompts,
+        max_concurrency=config.max_concurrency,
+        learning_limits=config.learning_limits or Limits(),
+        session_ms=said.session_ms,
+        max_ready=said.max_ready,
+        on_change=on_change,
+        index=folder / f"{name}.closed.db",
+        kept=folder / f"{name}.learned",
+        grading=Grading(own=config.grader),
+    )
 
 
 def refuse(otlp: str | None) -> None:
@@ -151,4 +154,5 @@ def refuse(otlp: str | None) -> None:
 
 
 def _leave(number: int, frame: object) -> None:
+    # At once, past the interpreter: client threads that wait for a broker would hold it up.
     os._exit(OK)

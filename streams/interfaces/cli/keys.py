@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streams.interfaces.cli.errors import CliError, usage
+from streams.interfaces.cli.errors import usage
 from streams.interfaces.cli.flags import FLAGS
 
 if TYPE_CHECKING:
@@ -31,7 +31,13 @@ def opened(path: str, *, create: bool, writes: bool, begins: bool = True) -> Sql
     from streams.interfaces.cli.observing import need_extra
     from streams.runtime.embedded.log import SqliteLog
 
-    place = _place(path, begins=create and begins)
+    place = None
+    if FLAGS.keys:
+        place = Path(FLAGS.keys).expanduser().absolute()
+    # A log that is there says itself where its keys lie: the settings may name those of another
+    # one.
+    elif create and begins and not os.path.exists(path):
+        place = _set()
     if place is not None:
         need_extra("cryptography", "erasure")
     log = found(
@@ -55,15 +61,17 @@ def found(
     from streams.runtime.embedded.keys import NoKeys
 
     try:
-        return opens(place)
+        try:
+            return opens(place)
+        except NoKeys:
+            # The settings may say where the file was moved to, but never overrule one that was named
+            # for this command.
+            moved = None if place is not None else _set()
+            if moved is None:
+                raise
+            return opens(moved)
     except NoKeys as error:
-        moved = None if place is not None else _set()
-        if moved is None:
-            raise _wrong(path, error) from error
-    try:
-        return opens(moved)
-    except NoKeys as error:
-        raise _wrong(path, error) from error
+        raise usage(f"{path}: {error}", field="--keys", error="log.keys", hint=MOVED) from error
 
 
 def are_named() -> bool:
@@ -71,19 +79,8 @@ def are_named() -> bool:
     return bool(FLAGS.keys) or _set() is not None
 
 
-def _place(path: str, *, begins: bool) -> Path | None:
-    """The file that is named: on the command line, or for a log that is begun now in the settings."""
-    if FLAGS.keys:
-        return Path(FLAGS.keys).expanduser().absolute()
-    return _set() if begins and not os.path.exists(path) else None
-
-
 def _set() -> Path | None:
     from streams.interfaces.cli.config import load
 
     named = load().keys
     return None if named is None else Path(named).expanduser().absolute()
-
-
-def _wrong(path: str, error: Exception) -> CliError:
-    return usage(f"{path}: {error}", field="--keys", error="log.keys", hint=MOVED)

@@ -37,9 +37,13 @@ class DeadLetter(Refused):
     @property
     def topic(self) -> str:
         """The topic that it was meant for."""
+        # Headers were written by whoever refused it, perhaps a build of another age or a program
+        # that is not ours: nothing in them is taken for granted here.
         said = str(self.headers.get(f"{ERRORS}topic", ""))
         known = {topic.name for topic in TOPICS} | {TRACES}
         first = self.key.partition("/")[0]
+        # A letter without this header may say it by its key. What says nothing was a problem,
+        # since those are what a log takes from anybody.
         return next((name for name in (said, first) if name in known), "problems")
 
     @property
@@ -53,6 +57,7 @@ class DeadLetter(Refused):
     def cut(self) -> Cut | None:
         """What of it is missing, if anything is."""
         size, digest = self.headers.get(f"{CUT}bytes"), self.headers.get(f"{CUT}digest")
+        # Without both nobody could tell the whole when he has it, and the letter counts as whole.
         if not isinstance(digest, str) or not str(size).isdecimal():
             return None
         left_out = str(self.headers.get(f"{CUT}headers", 0))
@@ -70,17 +75,14 @@ class DeadLetter(Refused):
         if cut is None:
             return ""
         left_out = f", and none of its {cut.headers} headers" if cut.headers else ""
+        whole = f"came from {self.place}"
+        if self.lies is not None:
+            topic, partition, offset = self.lies
+            whole = f"lies on topic {topic}, partition {partition}, offset {offset}"
         return (
             f"cut: the first {len(self.value):,} of {cut.size:,} bytes{left_out}; "
-            f"the whole (sha256 {cut.digest}) {self._whole_lies}"
+            f"the whole (sha256 {cut.digest}) {whole}"
         )
-
-    @property
-    def _whole_lies(self) -> str:
-        lies = self.lies
-        if lies is None:
-            return f"came from {self.place}"
-        return f"lies on topic {lies[0]}, partition {lies[1]}, offset {lies[2]}"
 
     @property
     def lies(self) -> tuple[str, int, int] | None:
@@ -134,6 +136,8 @@ def kept_as(log: SqliteLog, key: str) -> str:
 
 def letter(log: SqliteLog, number: int) -> DeadLetter:
     """One dead letter. Raises a usage error if there is none of this number."""
+    # Numbers are places in the row, which only grows: the same number means the same letter for
+    # ever.
     found = list(letters(log))
     if not 1 <= number <= len(found):
         raise usage(f"no dead letter {number}; there are {len(found)}", error="dlq.missing")

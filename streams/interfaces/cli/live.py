@@ -56,6 +56,8 @@ class Watcher:
     def __call__(self, progress: Progress) -> None:
         self.running, self.why = progress.running, progress.why
         now = self.clock()
+        # The clock is asked at each change, and nothing else: a worker makes thousands of changes
+        # a second.
         if now >= self.due and not self.failed:
             self._try(now)
 
@@ -63,27 +65,28 @@ class Watcher:
         try:
             self.refresh(now)
         except (OSError, SqliteError):
+            # A view is never worth the work: whatever goes wrong with it is not tried again.
             self.failed = True
 
     def refresh(self, now: float) -> None:
         """Read what is new and draw it."""
-        reader = self._reader()
-        if reader is None:
-            return
-        reader.read()
-        reader.figures.waits = self.why()
-        self.view.draw(reader.figures, self.running, now - self.began)
-        self.due = self.clock() + self.view.every
-
-    def _reader(self) -> Reader | None:
-        if self.reader is None and Path(self.path).exists():
+        if self.reader is None:
+            # A worker makes its log late; until then there is nothing to read.
+            if not Path(self.path).exists():
+                return
             from streams.telemetry.figures import Reader
 
             self.reader = Reader(self.path)
-        return self.reader
+        self.reader.read()
+        self.reader.figures.waits = self.why()
+        self.view.draw(self.reader.figures, self.running, now - self.began)
+        # From the end of the drawing on: on a slow terminal the view must not take all the time
+        # of the work.
+        self.due = self.clock() + self.view.every
 
     def close(self) -> None:
         """Draw once more, if anything was drawn, and let go of the log."""
+        # What was in flight has ended by now, and is not to be drawn as running.
         self.running, self.why = 0, list
         if self.reader is not None and not self.failed:
             self.reader.read_all()
@@ -133,6 +136,7 @@ class Plain:
 
         self.said = plain_line(figures, running)
         self.line = f"{clock(elapsed)}  {self.said}"
+        # Short work says its one line at the end, and not one at the beginning too.
         if elapsed >= self.every / 2:
             self._write()
 
@@ -155,6 +159,7 @@ class Full:
         from rich.console import Console
         from rich.live import Live
 
+        # Nothing in a text is markup to rich: what models said would otherwise colour the screen.
         self.console = Console(stderr=True, highlight=False, markup=False, emoji=False)
         self.live = Live(console=self.console, auto_refresh=False, transient=draw is not None)
         self.board = draw
@@ -168,6 +173,8 @@ class Full:
         from streams.interfaces.cli.show.page import rich_line
 
         page = (self.board or board)(figures, running, elapsed, self.console.width)
+        # What is taller than the terminal could not be drawn over, and would scroll away line by
+        # line.
         lines = page.lines[: max(self.console.height - 1, 1)]
         drawn = [rich_line(line) for line in lines]
         for each in drawn:

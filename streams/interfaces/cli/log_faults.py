@@ -29,12 +29,15 @@ CANNOT_BE_READ = (
     sqlite3.SQLITE_IOERR_CORRUPTFS,
 )
 DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT)
+STOP = "Stop what works on it and take back a whole copy."
 SPOILT = re.compile("decode to UTF-8|malformed JSON")
 """Values that are not what was written, for which SQLite has no code."""
 
 
 def fault_of(error: BaseException) -> CliError | None:
     """The error for people, if a log's file is what went wrong; ``FLAGS.log`` says which it is."""
+    # Tasks of one loop fail together; the first of them says why, the others that they were
+    # ended.
     if is_group(error):
         error = first_of(error)
     if isinstance(error, Fenced):
@@ -46,10 +49,9 @@ def fault_of(error: BaseException) -> CliError | None:
     if isinstance(error, sqlite3.Error):
         return _of_sqlite(error)
     if isinstance(error, BadEvent | MemoryMismatch) and FLAGS.log:
-        return _damaged(str(error), f"What else: metalogue verify --log {FLAGS.log}")
-    if isinstance(error, OSError) and error.filename is not None and FLAGS.log:
-        return _of_system(error)
-    return _of_tables(error)
+        hint = f"{STOP} What else: metalogue verify --log {FLAGS.log}"
+        return _fault("damaged", SETUP, f"the file is damaged: {error}", hint)
+    return _of_system(error)
 
 
 def claimed(detail: str) -> CliError:
@@ -61,46 +63,45 @@ def claimed(detail: str) -> CliError:
 def _of_sqlite(error: sqlite3.Error) -> CliError | None:
     exact, code = getattr(error, "sqlite_errorcode", None), code_of(error)
     if is_busy(error):
-        return _held(error)
+        hint = (
+            "Wait for it, or end it; one that was stopped holds it until it goes on or is killed. "
+            "Then run the same command again."
+        )
+        return _fault("busy", UNREACHABLE, f"another process holds it: {error}", hint)
     if is_full(error):
         return full(str(error))
-    if code == sqlite3.SQLITE_CANTOPEN and _can_be_written():
-        return _fault(
-            "unreachable", UNREACHABLE, str(error), "Are too many files open? See ulimit -n"
-        )
+    if code == sqlite3.SQLITE_CANTOPEN:
+        path = Path(FLAGS.log).absolute()
+        # SQLite says the same of a file without rights. Where there are rights, it ran out of handles.
+        if all(os.access(each, os.W_OK) for each in (path, path.parent)):
+            hint = "Are too many files open? See ulimit -n"
+            return _fault("unreachable", UNREACHABLE, str(error), hint)
     if is_fixed(error) or code == sqlite3.SQLITE_PERM:
         return read_only(str(error))
     if code in DAMAGED or exact in CANNOT_BE_READ or SPOILT.search(str(error)):
+        # The damaged file is left as it is: whatever wrote to it now could destroy what .recover
+        # still finds.
         rest = f"sqlite3 {FLAGS.log or 'PATH'} .recover | sqlite3 saved.db"
-        return _damaged(str(error), f"What can still be read of this one: {rest}")
+        hint = f"{STOP} What can still be read of this one: {rest}"
+        return _fault("damaged", SETUP, f"the file is damaged: {error}", hint)
     if code == sqlite3.SQLITE_IOERR:
         hint = "Look whether its disk is there, then run the same command again."
         return _fault("unreachable", UNREACHABLE, str(error), hint)
     return None
 
 
-def _can_be_written() -> bool:
-    """Whether the log's file and its folder could be, as far as their rights go."""
-    path = Path(FLAGS.log).absolute()
-    return all(os.access(each, os.W_OK) for each in (path, path.parent))
-
-
-def _of_system(error: OSError) -> CliError | None:
-    """What the system would not do with the log's file, or with one that lies beside it."""
-    path = str(error.filename)
-    if not path.startswith(FLAGS.log):
-        return None
-    detail = f"{path}: {error.strerror}"
-    if error.errno in NO_ROOM:
-        return full(detail)
-    return read_only(detail) if error.errno in NO_WRITING else None
-
-
-def _of_tables(error: BaseException) -> CliError | None:
-    """What the system would not do with the tables beside the log."""
-    said = OF_RUST.search(str(error))
-    number = 0 if said is None else int(said[1])
-    detail = f"its tables: {os.strerror(number)}"
+def _of_system(error: BaseException) -> CliError | None:
+    """What the system would not do with the log's file, with one that lies beside it, or with the tables there."""
+    if isinstance(error, OSError) and error.filename is not None and FLAGS.log:
+        path = str(error.filename)
+        if not path.startswith(FLAGS.log):
+            return None
+        number, detail = error.errno, f"{path}: {error.strerror}"
+    else:
+        # The tables' library raises errors of many kinds. What they share is how their text ends.
+        said = OF_RUST.search(str(error))
+        number = 0 if said is None else int(said[1])
+        detail = f"its tables: {os.strerror(number)}"
     if number in NO_ROOM:
         return full(detail)
     return read_only(detail) if number in NO_WRITING else None
@@ -118,24 +119,12 @@ def full(detail: str) -> CliError:
 def read_only(detail: str) -> CliError:
     """The file, or what must lie beside it, cannot be written."""
     path = FLAGS.log
+    # A copy of the file alone would silently lack what SQLite has not moved into it yet.
     if path and has_more(Path(path)):
         hint = f"{path}-wal holds the newest records: copy both to a folder that can be written, and name the copy."
     else:
         hint = "Give its owner's rights on the file and its folder, or copy the file to a folder that can be written."
     return _fault("readonly", SETUP, f"cannot be written: {detail}", hint)
-
-
-def _damaged(detail: str, more: str) -> CliError:
-    hint = f"Stop what works on it and take back a whole copy. {more}"
-    return _fault("damaged", SETUP, f"the file is damaged: {detail}", hint)
-
-
-def _held(error: sqlite3.Error) -> CliError:
-    hint = (
-        "Wait for it, or end it; one that was stopped holds it until it goes on or is killed. "
-        "Then run the same command again."
-    )
-    return _fault("busy", UNREACHABLE, f"another process holds it: {error}", hint)
 
 
 def _fault(name: str, code: int, detail: str, hint: str) -> CliError:

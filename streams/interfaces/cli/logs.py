@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from schemas.settings import meant
 from streams.core.topology import TOPICS
@@ -32,8 +32,10 @@ def counts(log: SqliteLog) -> dict[str, int]:
     found["opened"], found["completions"] = kinds["episode.opened"], kinds["completed"]
     found["closed"] = records.get(("events", "episode.closed"), 0)
     found["learning_episodes"] = records.get(("learning", "episode.closed"), 0)
+    # Asked for only where there are any, since it means to read them; most logs have none.
     found["parked"] = held.times_parked(log) if kinds["episode.parked"] else 0
     found["facts"] = sum(kinds[kind] for kind in FACT_KINDS)
+    # Counted by the log itself as they come: it is the promise that this figure stays at 0.
     found["repeated_completions"] = log.counter("repeated")
     found["stale_completions"] = log.counter("stale")
     found["bytes"] = held.size_bytes(log)
@@ -68,6 +70,7 @@ def digest(url: str | None, *, json: bool) -> int:
 def path(url: str | None) -> int:
     """Print the log's file."""
     where = log_url(url)
+    # Such a log is read into memory: the file of lines is the only one that there is.
     if where.startswith("jsonl:"):
         out(where.removeprefix("jsonl:"))
     else:
@@ -82,15 +85,20 @@ def cat(url: str | None, *, topic: str | None, episode: str | None, learned: boo
     log = open_log(url)
     if learned and episode is None:
         raise usage("--learned is of one episode", field="--learned", hint="Give --episode ID")
-    _check_topic(log, topic)
+    if topic is not None:
+        # Topics that only an earlier build had can still be read.
+        known = {each.name for each in TOPICS} | held.message_topics(log)
+        if topic not in known:
+            raise usage(f"no topic {topic!r}", field="--topic", hint=sentence(meant(topic, known)))
     need_anything(log)
     found = None
     if episode is not None:
         from streams.replay.cut import cut_out
 
+        # What an episode rests on goes with it, or the part could not be verified by itself.
         found = cut_out(log, find_kept(log, episode), learned=learned)
     for line in lines_of(log, topic, found):
-        _write(line)
+        sys.stdout.write(as_json(line) + "\n")
     return OK
 
 
@@ -102,19 +110,6 @@ def need_anything(log: SqliteLog) -> None:
         raise CliError(
             "nothing is on this log", error="log.empty", exit=USAGE, where=where, hint=hint
         )
-
-
-def _check_topic(log: SqliteLog, topic: str | None) -> None:
-    """Raises a usage error for a topic that neither this build nor the log knows."""
-    if topic is None:
-        return
-    known = {each.name for each in TOPICS} | held.message_topics(log)
-    if topic not in known:
-        raise usage(f"no topic {topic!r}", field="--topic", hint=sentence(meant(topic, known)))
-
-
-def _write(value: dict[str, Any]) -> None:
-    sys.stdout.write(as_json(value) + "\n")
 
 
 def pack(url: str | None, folder: str) -> int:
@@ -138,15 +133,19 @@ def unpack(url: str | None, folder: str) -> int:
 
     where = log_url(url)
     if not is_missing(where):
+        # Two logs in one file could not be told apart, and no digest of either would hold.
         hint = "Name a log that is not there yet: --log sqlite:PATH"
         raise usage(f"{where} is there already", field="--log", error="log.exists", hint=hint)
     try:
         found = Segments(Path(folder))
         if not found.files():
             raise BadSegment(f"{folder}: no segment of a log is there")
+        # The log was begun elsewhere, with keys or without: the settings of this machine have no
+        # say in that.
         with closing(open_log(where, create=True, begins=False)) as log:
             count = found.restore(log)
     except BadSegment as error:
+        # A log with half of the segments would pass for whole, so that none is left behind.
         if not is_missing(where):  # nothing was on it yet
             Path(log_path(where)).unlink()
         raise usage(str(error), field="FOLDER", error="log.segment") from error

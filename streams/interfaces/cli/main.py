@@ -1,5 +1,13 @@
 """The entry point: flags that stand anywhere, the commands, and how errors leave the process."""
 
+# A command raises, and this module alone turns what was raised into one line on standard error
+# and an exit code. So no command calls `sys.exit`, and each can be called by tests and other
+# commands.
+#
+# What leaves here must always name what to do. A traceback is never shown unless --debug asks for
+# it: an error that nothing knows is told as our defect, because a reader could do nothing about
+# it. Standard output holds results and nothing else, for scripts read it.
+
 from __future__ import annotations
 
 import os
@@ -23,11 +31,19 @@ Set for the process, so that it holds for what libraries make too. A mode that i
 def main(arguments: list[str] | None = None) -> int:
     """Run one command. Returns the exit code; with no arguments given, ends the process with it."""
     if arguments is None:
-        _open_what_is_closed()
+        # Whoever started us may have closed a stream. The next file that is opened would come to stand
+        # in its place, and what is meant for people would be written into a log.
+        for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+            if getattr(sys, name) is None:
+                setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
         sys.exit(main(sys.argv[1:]))
     before = os.umask(PRIVATE)
     try:
+        # Taken out before typer sees them, since they may stand anywhere: typer knows only
+        # options of a command, behind its name.
         left = take_flags(arguments)
+        # Before the command is run: what it opens may name one of these, and nothing else may
+        # run.
         if FLAGS.allow_policies:
             from streams.interfaces.cli.own_policies import listed
 
@@ -39,6 +55,8 @@ def main(arguments: list[str] | None = None) -> int:
         return _report(error)
     except KeyboardInterrupt:
         return INTERRUPTED
+    # Whoever reads has enough (`| head`): that is no failure. What is still in the buffer goes
+    # nowhere, or Python would complain at its end.
     except BrokenPipeError:
         drop()
         return OK
@@ -46,18 +64,12 @@ def main(arguments: list[str] | None = None) -> int:
         os.umask(before)
 
 
-def _open_what_is_closed() -> None:
-    """Whoever started us may have closed a stream: no other file may come to stand in its place."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
-
-
 def _run(arguments: list[str]) -> int:
     import typer
 
     from streams.interfaces.cli.app import narrowed
 
+    # Only the command that is called is built, since building all of them takes long.
     command = typer.main.get_command(narrowed(arguments[0] if arguments else ""))
     try:
         # Not `command.main`: it ends a closed pipe with 1, and here that is no failure.
@@ -77,24 +89,21 @@ def _run(arguments: list[str]) -> int:
 
 
 def _misused(error: typer.TyperException) -> int:
+    from typer import BadParameter
+
+    from streams.interfaces.cli.errors import usage
+
     context = getattr(error, "ctx", None)
     if context is not None and error.message == context.get_help():  # a group without a command
         sys.stderr.write(error.message + "\n")
         return USAGE
     hint = f"See {context.command_path} --help" if context is not None else "See metalogue --help"
-    return _report(_as_usage(error, hint))
-
-
-def _as_usage(error: typer.TyperException, hint: str) -> CliError:
-    from typer import BadParameter
-
-    from streams.interfaces.cli.errors import usage
-
     if isinstance(error, BadParameter) and error.param and error.message:
         option = max(error.param.opts, key=len)
         detail = error.message.removeprefix("Value error, ").rstrip(".")
-        return usage(detail, field=option, hint=hint)
-    return usage(error.format_message(), hint=hint)  # what is missing has no message of its own
+        return _report(usage(detail, field=option, hint=hint))
+    # What is missing has no message of its own.
+    return _report(usage(error.format_message(), hint=hint))
 
 
 def _report(error: CliError) -> int:
@@ -117,10 +126,8 @@ def _unforeseen(error: Exception) -> int:
     found = fault_of(error)
     if found is None and isinstance(error, OSError):
         found = unnamed(error) if error.filename is None else refused(error)
-    return _defect(error) if found is None else _report(found)
-
-
-def _defect(error: Exception) -> int:
+    if found is not None:
+        return _report(found)
     if FLAGS.debug:
         raise error
     detail = f"{type(error).__name__}: {error}"

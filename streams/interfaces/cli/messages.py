@@ -29,6 +29,8 @@ class Lines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The record with its further lines indented, and nothing in it that steers a terminal."""
+        # What a server wrote may be anything, and what steers a terminal could hide the line
+        # before it.
         return safe(super().format(record)).replace("\n", "\n  ")
 
 
@@ -37,4 +39,6 @@ def log_as_asked() -> None:
     handler = logging.StreamHandler(sys.stderr)
     text = Lines("%(asctime)s %(levelname)s %(name)s: %(message)s")
     handler.setFormatter(JsonLines() if FLAGS.log_format == "json" else text)
+    # By force: a library that was imported before may have set up the root in its own way, and
+    # its lines would come twice.
     logging.basicConfig(level=FLAGS.log_level.upper(), handlers=[handler], force=True)

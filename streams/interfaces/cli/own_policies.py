@@ -32,8 +32,10 @@ def listed(file: str) -> None:
         what = getattr(error, "strerror", None) or "not UTF-8"
         raise usage(f"{file}: {what}", field=ALLOW) from error
     for line in lines:
+        # Lists are written by people, who say beside a line why it stands there.
         name = line.partition("#")[0].strip()
         if name:
+            # From the folder of the list on, so that a list and its files can be moved together.
             SHELF.give(_own(name, ALLOW, Path(file).parent))
 
 

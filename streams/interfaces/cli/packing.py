@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from schemas.subjects import subject_of
 from streams.engine.policies import NoPolicy, find
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from streams.runtime.embedded.log import SqliteLog
 
+K = TypeVar("K")
 WHOLE = "a file that was made up as a whole"
 UNPROVEN = "it is not signed, and no published head was given"
 UNKNOWN = "nobody here knows its key: give --key, or a published head"
@@ -45,12 +47,25 @@ def need_file(to: str | None) -> str:
 
 def export(url: str | None, wanted: str | None, file: str, *, sign: str | None, json: bool) -> int:
     """Write the evidence of an episode to a file, and say its head."""
-    key = None if sign is None else _signing(sign)
+    # A wrong key is told before the log is read, which may take long.
+    key: Ed25519PrivateKey | None = None
+    if sign is not None:
+        need_extra("cryptography", "sign")
+        from streams.research.evidence.signing import private_key
+
+        key = _key_of(sign, "--sign", private_key)
     log = open_log(url)
     try:
         need_records(log)
         episode = find_episode(log, wanted)
-        _need_nobody(episode)
+        # A file in the clear lies where no destroyed key reaches it.
+        if subject_of(episode) is not None:
+            raise usage(
+                f"{episode} is of a subject who can be erased, and evidence in the clear could not be",
+                field="EPISODE",
+                error="evidence.subject",
+                hint=f"As it is sealed: metalogue log cat --episode {episode}",
+            )
         text, head = packed(log, episode, find, key)
     except NoPolicy as error:
         hint = "What it rests on is learned with it. Name it: --policy FILE.py:NAME"
@@ -60,7 +75,15 @@ def export(url: str | None, wanted: str | None, file: str, *, sign: str | None, 
     if file == "-":
         out_bytes(text)
         return OK
-    _write(Path(file), text)
+    # Written beside and moved: a file of this name is either whole or not there.
+    part = Path(file).with_name(f"{Path(file).name}.part")
+    try:
+        part.write_bytes(text)
+        os.replace(part, file)
+    except OSError as error:
+        raise refused(error, "--out") from error
+    finally:
+        part.unlink(missing_ok=True)
     if json:
         out_json({"file": file, "episode": episode, "bytes": len(text), "head": head.json})
         return OK
@@ -71,39 +94,21 @@ def export(url: str | None, wanted: str | None, file: str, *, sign: str | None, 
     return OK
 
 
-def _need_nobody(episode: str) -> None:
-    """Raises a usage error for evidence that no erasure could reach."""
-    if subject_of(episode) is not None:
-        raise usage(
-            f"{episode} is of a subject who can be erased, and evidence in the clear could not be",
-            field="EPISODE",
-            error="evidence.subject",
-            hint=f"As it is sealed: metalogue log cat --episode {episode}",
-        )
-
-
-def _write(path: Path, text: bytes) -> None:
-    part = path.with_name(f"{path.name}.part")
-    try:
-        part.write_bytes(text)
-        os.replace(part, path)
-    except OSError as error:
-        raise refused(error, "--out") from error
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _signing(path: str) -> Ed25519PrivateKey:
-    need_extra("cryptography", "sign")
-    from streams.research.evidence.signing import BadKey, private_key
+def _key_of(path: str, option: str, read: Callable[[bytes], K]) -> K:
+    from streams.research.evidence.signing import BadKey
 
     try:
-        return private_key(Path(path).read_bytes())
+        return read(Path(path).read_bytes())
     except OSError as error:
-        raise refused(error, "--sign") from error
+        raise refused(error, option) from error
     except BadKey as error:
         hint = "Make one: openssl genpkey -algorithm ed25519 -out key.pem"
-        raise usage(f"{path}: {error}", field="--sign", error="evidence.key", hint=hint) from error
+        raise usage(
+            f"{path}: {error}",
+            field=option,
+            error="evidence.key",
+            hint=hint if option == "--sign" else "",
+        ) from error
 
 
 # -- verifying -------------------------------------------------------------------------------------
@@ -115,12 +120,28 @@ def verify(path: str, *, heads: str | None, key: str | None, json: bool) -> int:
         hint = "metalogue export evidence EPISODE --out FILE writes such a file"
         raise usage(f"{path} is no file of evidence", field="FILE", hint=hint)
     published = None if heads is None else heads_of(heads)
-    trusted = None if key is None else _trusted(key)
+    trusted: str | None = None
+    if key is not None:
+        need_extra("cryptography", "sign")
+        from streams.research.evidence.signing import public_key
+
+        trusted = _key_of(key, "--key", public_key)
     try:
         pack = Pack.read(Path(path))
         with closing(pack.log()) as log:
             done = _verified(pack, log, published, trusted)
-            _print(pack, log, done, trusted, json=json)
+            if json:
+                told = {"episode": pack.episode, "product": pack.manifest["product"]}
+                signed = {"signed_by": pack.manifest["signed_by"], "key_known": trusted is not None}
+                out_json(told | signed | as_json(done))
+            else:
+                made = pack.manifest
+                answer = "" if made.get("answer") is None else f" {made['answer']}"
+                out(f"{pack.episode}: {made.get('status') or 'open'}{answer}")
+                out(f"made by {made['product']}; {', '.join(pack.policies)}")
+                if made["signed_by"] is not None:
+                    out(f"signed by {made['signed_by']}")
+                told_all(log, done, json=False)
     except NoPack as error:
         where = f"{path}:{error}".partition(": ")
         raise CliError(where[2], error="evidence.format", exit=DIVERGED, where=where[0]) from error
@@ -131,45 +152,17 @@ def verify(path: str, *, heads: str | None, key: str | None, json: bool) -> int:
     return FAILED if done.unverifiable else OK
 
 
-def _print(pack: Pack, log: SqliteLog, done: Verified, trusted: str | None, *, json: bool) -> None:
-    if json:
-        told = {"episode": pack.episode, "product": pack.manifest["product"]}
-        signed = {"signed_by": pack.manifest["signed_by"], "key_known": trusted is not None}
-        out_json(told | signed | as_json(done))
-        return
-    _tell(pack)
-    told_all(log, done, json=False)
-
-
-def _tell(pack: Pack) -> None:
-    said = pack.manifest
-    answer = "" if said.get("answer") is None else f" {said['answer']}"
-    out(f"{pack.episode}: {said.get('status') or 'open'}{answer}")
-    out(f"made by {said['product']}; {', '.join(pack.policies)}")
-    if said["signed_by"] is not None:
-        out(f"signed by {said['signed_by']}")
-
-
-def _trusted(path: str) -> str:
-    """The public key that somebody vouches for."""
-    need_extra("cryptography", "sign")
-    from streams.research.evidence.signing import BadKey, public_key
-
-    try:
-        return public_key(Path(path).read_bytes())
-    except OSError as error:
-        raise refused(error, "--key") from error
-    except BadKey as error:
-        raise usage(f"{path}: {error}", field="--key", error="evidence.key") from error
-
-
 def _verified(pack: Pack, log: SqliteLog, published: Heads | None, trusted: str | None) -> Verified:
     found: list[Unlike] = [Altered(each) for each in _unsigned(pack, trusted)]
+    # What was changed comes before what diverges: a file that was altered explains everything
+    # else.
     found += [Altered(each) for each in pack.altered(log, find)]
     if published is not None:
         found += [Unlike(each) for each in _against(pack, log, published)]
     done = Verifier(log, find).run()
     done.diverged[:0] = found
+    # Only a head that somebody published ties the file to anything outside itself. Against one,
+    # what the file leaves out is proven to be as it was.
     is_whole = published is not None and not found
     done.left_out = [each for each in done.left_out if each.what not in DECIDED or not is_whole]
     if published is None and trusted is None:
@@ -184,11 +177,14 @@ def _unsigned(pack: Pack, trusted: str | None) -> list[Broken]:
     name, signature = pack.manifest["signed_by"], pack.signature
     if name is None and signature is None:
         return [] if trusted is None else [Broken("signature", "-", "lacking", trusted, "none")]
+    # Taking away one half would turn a signed file into one that was never signed.
     if name is None or signature is None:
         return [Broken("signature", "-", "half of it is gone", str(name), str(signature))]
     need_extra("cryptography", "sign")
     from streams.research.evidence.signing import is_signed
 
+    # Looked at before the signature: a valid one of another key proves nothing to whoever named
+    # this one.
     if trusted is not None and name != trusted:
         return [Broken("signature", "-", "of another key", trusted, name)]
     if not is_signed(name, pack.first, signature):
@@ -199,6 +195,7 @@ def _unsigned(pack: Pack, trusted: str | None) -> list[Broken]:
 def _against(pack: Pack, log: SqliteLog, published: Heads) -> list[Broken]:
     """Differences from published heads: of the file, else of each chain that it has a part of."""
     head = pack.head
+    # A head of the very file says all that heads of chains could say.
     own = published.heads.get(head.chain)
     if own is not None:
         known = set(own.values())

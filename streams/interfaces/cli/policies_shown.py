@@ -23,22 +23,20 @@ LEARNS = {
 
 def show_all(*, json: bool) -> None:
     """``policies list``."""
-    for policy in [*POLICIES.values(), *_installed()]:
+    for policy in [*POLICIES.values(), *installed().values()]:
+        # One that another distribution brings and that does not load is named, and hides no other.
+        if isinstance(policy, str):
+            say(f"{policy} [policy.broken]")
+            continue
         if json:
             out_json(record(policy))
-        else:
-            _show(policy)
-
-
-def _installed() -> list[Policy[Any]]:
-    """Policies that other distributions bring; one that does not load is named."""
-    found: list[Policy[Any]] = []
-    for each in installed().values():
-        if isinstance(each, str):
-            say(f"{each} [policy.broken]")
-        else:
-            found.append(each)
-    return found
+            continue
+        asks = f"; asks {', '.join(policy.roles)}" if policy.roles else ""
+        out(f"{policy.name}@{policy.version}  {policy.about}; {LEARNS[policy.learns]}{asks}")
+        for name, values in settings_of(policy).items():
+            service, paper = _text(values["service"]), _text(values["paper"])
+            differs = "" if service == paper else f"   paper: {paper}"
+            out(f"    {name} = {service}{differs}")
 
 
 def record(policy: Policy[Any]) -> dict[str, Any]:
@@ -56,6 +54,7 @@ def record(policy: Policy[Any]) -> dict[str, Any]:
 
 def settings_of(policy: Policy[Any]) -> dict[str, dict[str, Any]]:
     """Each setting's value by profile, and whether what is learned hangs on it."""
+    # Resolved, and not read off the class, because each profile sets constants of its own.
     by_profile = {
         profile: policy.settings.resolve(profile, {}).model_dump(mode="json")
         for profile in PROFILES
@@ -68,18 +67,10 @@ def settings_of(policy: Policy[Any]) -> dict[str, dict[str, Any]]:
     }
 
 
-def _show(policy: Policy[Any]) -> None:
-    asks = f"; asks {', '.join(policy.roles)}" if policy.roles else ""
-    out(f"{policy.name}@{policy.version}  {policy.about}; {LEARNS[policy.learns]}{asks}")
-    for name, values in settings_of(policy).items():
-        service, paper = _text(values["service"]), _text(values["paper"])
-        differs = "" if service == paper else f"   paper: {paper}"
-        out(f"    {name} = {service}{differs}")
-
-
 def _text(value: Any) -> str:
     import json
 
+    # As --set takes it: a text without quotes, everything else as JSON.
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -87,6 +78,7 @@ def check(name: str, *, json: bool) -> int:
     """``policies check``; the exit code."""
     from streams.research.trials.check import Finding, Suite
 
+    # Put on the shelf first, because the suite finds it by its name, in other processes too.
     if names_a_file(name):
         given([name])
     try:
@@ -109,13 +101,9 @@ def check(name: str, *, json: bool) -> int:
         out_json({"policy": name, "ok": not failed, "checks": [told(each) for each in found]})
     else:
         for each in found:
-            _line(each.check, each.ok, each.detail, each.address, each.case)
+            place = "" if each.address is None else f"at {each.address}: "
+            out(f"{'ok  ' if each.ok else 'FAIL'}  {each.check:<13} {place}{each.detail}")
+            if each.case is not None:
+                out(f"                    with {each.case}")
         out(f"{name}: {len(found)} checks, {len(failed)} failed")
     return FAILED if failed else OK
-
-
-def _line(check: str, ok: bool, detail: str, address: str | None, case: str | None) -> None:
-    place = "" if address is None else f"at {address}: "
-    out(f"{'ok  ' if ok else 'FAIL'}  {check:<13} {place}{detail}")
-    if case is not None:
-        out(f"                    with {case}")

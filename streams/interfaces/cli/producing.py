@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from schemas.identity import digest
 from schemas.problem import Limits
 from streams.engine.policies import find
 from streams.interfaces.cli.dead_letters import option
-from streams.interfaces.cli.errors import FAILED, OK, CliError, usage
+from streams.interfaces.cli.errors import FAILED, OK, usage
 from streams.interfaces.cli.keys import are_named
 from streams.interfaces.cli.letters import kept_as
 from streams.interfaces.cli.opening import is_missing, open_log
@@ -29,8 +28,6 @@ from streams.producing.sources import NoSource, SourceLine, built_in, lines_of
 from streams.runtime.embedded.log import SqliteLog
 
 if TYPE_CHECKING:
-    from handlers.policies.base import Policy
-    from schemas.problem import Profile
     from streams.interfaces.cli.options import PolicyOptions, ReadOptions, SeriesOptions
 
 
@@ -52,23 +49,38 @@ def produce(
     plan = _plan(source, way, learning, limits)
     lines = _lines(source, reading)
     if reading.follow:
-        with closing(_opened(log, reading)) as opened:
+        with closing(log_for(log, dry=reading.dry_run)) as opened:
             told = refusals(source, log, dry=reading.dry_run, streamed=True)
-            return _follow(opened, replace(plan, finite=False), lines, told, reading.dry_run, json)
-    whole = list(lines)  # before there is a log: a source that cannot be read makes none
+            total, others = Produced(), Others(opened)
+            endless = replace(plan, finite=False)
+            # Each line is on the log before the next is read: a pipe may stay silent for hours.
+            for line in lines:
+                done = Producer(opened, endless, others).run([line], dry=reading.dry_run)
+                total.produced += done.produced
+                total.known += done.known
+                total.refused += done.refused
+                say_refused(opened, told, done.refused, dry=reading.dry_run)
+            told.sum_up()
+            return _summary(total, json)
+    # All of it before there is a log: a source that cannot be read makes none.
+    whole = list(lines)
     if source == "-":
+        # Standard input has no name by which the same problems could be known again; their
+        # content is one.
         plan = replace(plan, content=digest([line.raw.hex() for line in whole]))
-    with closing(_opened(log, reading)) as opened:
+    with closing(log_for(log, dry=reading.dry_run)) as opened:
         producer = Producer(opened, plan)
+        # The empty log of a dry run has no keys, although the one that it stands for would be
+        # begun with some.
         producer.subjects.begins = reading.dry_run and are_named()
         done = producer.run(whole, dry=reading.dry_run)
         told = refusals(source, log, dry=reading.dry_run)
         return _report(opened, plan, done, told, reading.dry_run, json)
 
 
-def _opened(log: str | None, reading: ReadOptions) -> SqliteLog:
-    """The log; where there is none, a dry run looks at an empty one in memory."""
-    if reading.dry_run and is_missing(log):
+def log_for(log: str | None, *, dry: bool) -> SqliteLog:
+    """The log; where there is none, a dry run looks at an empty one in memory and leaves nothing behind."""
+    if dry and is_missing(log):
         return SqliteLog(":memory:", create=True)
     return open_log(log, create=True)
 
@@ -79,7 +91,12 @@ def _plan(source: str, way: PolicyOptions, learning: SeriesOptions, limits: Limi
 
     values = pairs(way.settings, "--set")
     if way.policy is not None:
-        _warn(policy_of(way.policy, way.profile, values), way.profile, values)
+        policy, has_tools = policy_of(way.policy, way.profile, values), tools_wanted() is not None
+        settings = {**policy.usual(way.profile, has_tools), **values}
+        why = policy.unlearnable(policy.resolve(way.profile, settings))
+        # Said now, because a run costs as much whether it teaches or not.
+        if why is not None:
+            say(f"warning: {policy.name} will learn nothing from this: {why}")
     check_names(way, learning.tenant, learning.subject)
     return Plan(
         source=source,
@@ -106,29 +123,17 @@ def _plan(source: str, way: PolicyOptions, learning: SeriesOptions, limits: Limi
     )
 
 
-def _warn(policy: Policy[Any], profile: Profile, values: dict[str, Any]) -> None:
-    """Say so where these settings can teach nothing: a run costs as much whether it teaches or not."""
-    chosen = {**policy.usual(profile, tools_wanted() is not None), **values}
-    why = policy.unlearnable(policy.resolve(profile, chosen))
-    if why is not None:
-        say(f"warning: {policy.name} will learn nothing from this: {why}")
-
-
 def _lines(source: str, reading: ReadOptions) -> Iterator[SourceLine]:
     """The source's first lines. Raises a usage error where there is no such source."""
+    from streams.interfaces.cli.config import load
+
     data = reading.data
     if data is None and built_in(source) and source.startswith("game24"):
-        data = _ranks()
+        data = load().game24_csv
     try:
         yield from islice(lines_of(source, data), reading.limit)
     except NoSource as error:
         raise usage(str(error), field="SOURCE", error="input.source") from error
-
-
-def _ranks() -> str | None:
-    from streams.interfaces.cli.config import load
-
-    return load().game24_csv
 
 
 def check_names(way: PolicyOptions, tenant: str | None, subject: str | None = None) -> None:
@@ -144,24 +149,14 @@ def check_names(way: PolicyOptions, tenant: str | None, subject: str | None = No
     }
     said["tenant"] = tenant
     try:
+        # Tried on a problem that says nothing else. Otherwise every line would be refused for
+        # what no line says.
         Problem.model_validate({"id": "-", "problem": "-"} | said)
         ProblemRecord.model_validate({"id": "-", "problem": "-", "subject": subject})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         detail = first["msg"].removeprefix("Value error, ")
         raise usage(detail, field=f"--{first['loc'][0]}") from error
-
-
-def _follow(log: SqliteLog, plan: Plan, lines: Any, told: Refusals, dry: bool, json: bool) -> int:
-    total, others = Produced(), Others(log)
-    for line in lines:
-        done = Producer(log, plan, others).run([line], dry=dry)
-        total.produced += done.produced
-        total.known += done.known
-        total.refused += done.refused
-        say_refused(log, told, done.refused, dry=dry)
-    told.sum_up()
-    return _summary(total, json)
 
 
 def _report(
@@ -171,9 +166,12 @@ def _report(
     told.sum_up()
     if done.produced and plan.series_id is None:
         say("no series: without --policy the worker's own decides, and problems go as they come")
+    # What is split by a field of the lines learns in parts, and often nobody meant that.
     if len(done.scopes) > 1:
         parts = ", ".join(f"{scope} {count}" for scope, count in sorted(done.scopes.items()))
         say(f"{len(done.scopes)} scopes, each of which learns from its own problems alone: {parts}")
+    # Limits are no part of an episode's name. Whoever raises them and produces again would wonder
+    # why nothing happens.
     if done.known and plan.limits != Limits():
         say(f"{done.known} known: they keep the limits that they were first produced with.")
         say("  Limits make no other episode; --seed N or --pass N does.")
@@ -207,20 +205,6 @@ def refusals(source: str, log: str | None, *, dry: bool, streamed: bool = False)
 def say_refused(log: SqliteLog, told: Refusals, refused: list[Refusal], *, dry: bool) -> None:
     """Tell what a produce refused."""
     for refusal in refused:
-        told.tell(refusal.error, partial(_refused, log, told.source, refusal, dry))
-
-
-def _refused(log: SqliteLog, source: str, refusal: Refusal, dry: bool) -> CliError:
-    """A refusal for people, with the number that it has among the dead letters."""
-    error = refusal.error
-    kept = "A dry run: nothing is kept."
-    if not dry:
-        kept = kept_as(log, refusal.key)
-    return CliError(
-        error.what,
-        error=error.code,
-        exit=FAILED,
-        where=f"{source}:{refusal.line.number}:{error.column}",
-        field=error.field,
-        hint=kept,
-    )
+        if told.counts(refusal.error):
+            kept = "A dry run: nothing is kept." if dry else kept_as(log, refusal.key)
+            told.tell(refusal.error, f"{told.source}:{refusal.line.number}", kept)

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 from streams.interfaces.cli.errors import OK, UNREACHABLE, USAGE, CliError, usage
 from streams.interfaces.cli.opening import log_path, log_url, open_log
 from streams.interfaces.cli.output import out, out_json, say
+from streams.runtime.embedded.files import MEMORY
 from streams.support.child import python
 
 if TYPE_CHECKING:
     from state.folds.state import State
-    from state.tables.tableset import TableSet
     from streams.runtime.embedded.log import SqliteLog
-    from streams.runtime.embedded.projector import Projector
 
 PROGRESS_S, PLAIN_S = 0.5, 10.0
 
@@ -39,7 +38,13 @@ def project(
         _need_room(opened.path, tables_path(opened.path))
         with only_writer(tables_path(opened.path)), exporting(opened.path, otlp, texts=texts):
             projector = Projector(opened, told=None if attached else say)
-            _ends_when_told(projector)
+
+            def stop(number: int, frame: FrameType | None) -> None:
+                projector.stopped = True
+
+            # A flag, and no exception: a table that is half written is finished first.
+            for each in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(each, stop)
             projector.open()
             say(f"ready: tables in {tables_path(opened.path)}")
             projector.follow(_closed if attached else lambda: False)
@@ -49,14 +54,6 @@ def project(
     finally:
         opened.close()
     return OK
-
-
-def _ends_when_told(projector: Projector) -> None:
-    def stop(number: int, frame: FrameType | None) -> None:
-        projector.stopped = True
-
-    for each in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(each, stop)
 
 
 def _closed() -> bool:
@@ -92,14 +89,19 @@ def rebuild(
     if scope is not None and to is None:
         raise usage("says whose version --to names", field="--scope", hint="Give --to as well")
     if log_url(log).startswith("jsonl:"):
-        names = _without_tables(tables, names)
+        if tables and names:
+            detail = "a log that is read from lines has no tables"
+            raise usage(detail, field="--tables", hint="Leave it out: the hash needs none")
+        names = []
     opened = open_log(log)
     folder = tables_path(opened.path)
     if to is not None:
+        # In a folder beside it: the tables of now stay what queries and dashboard read.
         folder = folder.with_name(f"{folder.name}.at-{to}")
     try:
         upto = None if to is None else _offset(opened, to, scope)
-        if _is_read_only(opened):
+        # Of lines there is no file that tables and a snapshot could lie beside.
+        if str(opened.path) == MEMORY:
             return _tell(_rebuild(opened, folder, [], upto, snapshot=False), folder, json=json)
         _need_room(opened.path, folder)
         with only_writer(folder):
@@ -129,35 +131,19 @@ def chosen(tables: list[str]) -> list[str]:
     return names
 
 
-def _is_read_only(log: SqliteLog) -> bool:
-    """Whether a log was read from lines: there is no file that tables and a snapshot could lie beside."""
-    from streams.runtime.embedded.files import MEMORY
-
-    return str(log.path) == MEMORY
-
-
-def _without_tables(wanted: list[str], names: list[str]) -> list[str]:
-    """No tables, for a log that has no place for any. Raises a usage error where some are asked for."""
-    if wanted and names:
-        detail = "a log that is read from lines has no tables"
-        raise usage(detail, field="--tables", hint="Leave it out: the hash needs none")
-    return []
-
-
 def _need_room(log: Path, folder: Path) -> None:
     """Raises where something else lies in the place of the tables or of the snapshot."""
     from streams.runtime.embedded.rebuild import snapshot_path
 
     snapshot = snapshot_path(log)
     if folder.exists() and not folder.is_dir():
-        raise _in_the_way(folder, "a file, and the tables' folder is to lie there")
-    if snapshot.is_dir():
-        raise _in_the_way(snapshot, "a folder, and the snapshot's file is to lie there")
-
-
-def _in_the_way(path: Path, what: str) -> CliError:
+        place, what = folder, "a file, and the tables' folder is to lie there"
+    elif snapshot.is_dir():
+        place, what = snapshot, "a folder, and the snapshot's file is to lie there"
+    else:
+        return
     hint = "Move it away and call again"
-    return CliError(what, error="tables.place", exit=USAGE, where=str(path), hint=hint)
+    raise CliError(what, error="tables.place", exit=USAGE, where=str(place), hint=hint)
 
 
 def _offset(log: SqliteLog, number: int, scope: str | None) -> int:
@@ -179,23 +165,41 @@ def _rebuild(
     log: SqliteLog, folder: Path, names: list[str], upto: int | None, *, snapshot: bool
 ) -> dict[str, Any]:
     from state.folds.state import State
+    from state.tables.tableset import TableSet
+    from streams.runtime.embedded.projector import LogSource
     from streams.runtime.embedded.rebuild import fold
     from streams.runtime.embedded.snapshots import snapshots_of
 
     kept = snapshots_of(log)
     state = kept.load() if snapshot and upto is None else State()
+    # The snapshot is of a log that went further, as after a backup was put back: it knows what
+    # never happened here.
     if state.offset > log.end():
         state = State()
     known, began, cpu = state.events, time.perf_counter(), time.process_time()
     fold(log, state, upto, _progress(log.end() if upto is None else upto))
     spent, busy = time.perf_counter() - began, time.process_time() - cpu
-    written = _write(log, folder, names, state)
-    if upto is None and not _is_read_only(log):
-        _keep(kept, state, written, snapshot=snapshot)
+    written = TableSet(folder, LogSource(log, state), names) if names else None
+    if written is not None:
+        # The mark says that the tables are whole: it goes first and comes back last, so that a process
+        # that dies in between leaves tables that the next one writes anew.
+        written.mark.unlink(missing_ok=True)
+        written.dimensions = state.dimensions
+        for name in names:
+            written.write_anew(name)
+        written.mark.touch()
+    if upto is None and str(log.path) != MEMORY:
+        if not snapshot:
+            kept.touched = None
+        # Tables that were not written anew are not vouched for.
+        kept.tables = {} if written is None else written.watermarks()
+        kept.save(state)
     return {
         "events": state.events,
         "from_snapshot": known,
         "seconds": round(spent, 3),
+        # By CPU time, so that two measurements can be compared on a machine that does other
+        # things too.
         "events_per_s": int((state.events - known) / max(busy, 1e-6)),
         "tables": {}
         if written is None
@@ -203,29 +207,6 @@ def _rebuild(
         "passed_over": state.strays.count,
         "hash": state.hash(),
     }
-
-
-def _write(log: SqliteLog, folder: Path, names: list[str], state: State) -> TableSet | None:
-    from state.tables.tableset import TableSet
-    from streams.runtime.embedded.projector import LogSource
-
-    if not names:
-        return None
-    tables = TableSet(folder, LogSource(log, state), names)
-    tables.mark.unlink(missing_ok=True)
-    tables.dimensions = state.dimensions
-    for name in names:
-        tables.write_anew(name)
-    tables.mark.touch()
-    return tables
-
-
-def _keep(kept: Any, state: State, written: TableSet | None, *, snapshot: bool) -> None:
-    """A snapshot of what was folded; tables that were not written anew are not vouched for."""
-    if not snapshot:
-        kept.touched = None
-    kept.tables = {} if written is None else written.watermarks()
-    kept.save(state)
 
 
 def _progress(end: int) -> Callable[[State], None]:
@@ -274,6 +255,8 @@ def state_hash(log: str | None, *, json: bool) -> int:
 
 def child_of(log: str | None) -> list[str]:
     """The command line of a projector that ends with the process that starts it."""
+    # Not by the script `metalogue`, which need not be installed where this process was started
+    # from.
     start = "import sys; from streams.interfaces.cli.main import main; sys.exit(main())"
     url = f"sqlite:{log_path(log_url(log))}"
     return python("-c", start, "projector", "--log", url, "--attached", "-q")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from streams.interfaces.cli.errors import CliError, usage
+from streams.interfaces.cli.errors import usage
 
 if TYPE_CHECKING:
     from handlers.policies.base import Policy
     from schemas.settings import PromptWords
     from streams.engine.prompts.files import PromptFile
-    from streams.research.bench.recipe import Recipe, Runs
+    from streams.research.bench.recipe import Recipe
 
 CODE = "prompt.file"
 
@@ -24,13 +25,9 @@ def read(path: str) -> list[PromptFile]:
     try:
         return read_all(path)
     except BadPrompt as error:
-        raise _refused(str(error)) from error
-
-
-def _refused(said: str) -> CliError:
-    first, *others = said.split("\n")
-    hint = "\n  ".join([*others, "metalogue prompts show ROLE says what stands in it"])
-    return usage(first, field="--prompts", error=CODE, hint=hint)
+        first, *others = str(error).split("\n")
+        hint = "\n  ".join([*others, "metalogue prompts show ROLE says what stands in it"])
+        raise usage(first, field="--prompts", error=CODE, hint=hint) from error
 
 
 def given(path: str | None) -> Mapping[str, PromptWords]:
@@ -50,6 +47,8 @@ def set_for(policy: Policy[Any], path: str | None) -> dict[str, Any]:
 
     words = given(path)
     found = asked_by(policy, words) if words else {}
+    # Without words there is no setting, not an empty one: that would make another episode of the
+    # same problem.
     return {PROMPTS: found} if found else {}
 
 
@@ -64,6 +63,7 @@ def given_to(policy: str, path: str | None) -> Mapping[str, PromptWords]:
 
 def reworded(recipe: Recipe, said: Sequence[str]) -> Recipe:
     """The recipe whose runs ask in these words: ``DIR|FILE`` of all of them, ``RUN=DIR|FILE`` of one."""
+    from streams.engine.policies import NoPolicy, find
     from streams.interfaces.cli.config import load
 
     places = {name: load().prompts for name in recipe.runs}
@@ -71,18 +71,12 @@ def reworded(recipe: Recipe, said: Sequence[str]) -> Recipe:
         name, equals, path = each.partition("=")
         one = {name: path} if equals and name in recipe.runs else dict.fromkeys(recipe.runs, each)
         places |= one
-    runs = {name: _in_words(run, places[name]) for name, run in recipe.runs.items()}
+    runs = dict(recipe.runs)
+    for name, run in recipe.runs.items():
+        if places[name] is None:
+            continue
+        # A policy that is not here is told of where it is run, as it is without any prompts.
+        with suppress(NoPolicy):
+            words = set_for(find(run.policy), places[name])
+            runs[name] = run.model_copy(update={"settings": {**words, **run.settings}})
     return recipe.model_copy(update={"runs": runs})
-
-
-def _in_words(run: Runs, path: str | None) -> Runs:
-    """A run with the prompts that its policy asks with; as it is where its policy is not here."""
-    from streams.engine.policies import NoPolicy, find
-
-    if path is None:
-        return run
-    try:
-        words = set_for(find(run.policy), path)
-    except NoPolicy:
-        return run
-    return run.model_copy(update={"settings": {**words, **run.settings}})

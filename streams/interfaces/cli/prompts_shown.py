@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from handlers.roles.wording import worded, words_of
-from schemas.prompt import Template
 from schemas.settings import meant
 from streams.engine.prompts.catalogue import Prompt, every, of_policy, ours
 from streams.engine.prompts.files import SUFFIX, BadPrompt, PromptFile, differing, text_of
@@ -54,11 +53,13 @@ def _record(prompt: Prompt) -> dict[str, Any]:
 def found(name: str) -> Prompt:
     """The prompt of that name, else the only one of a role. Raises a usage error."""
     known = ours()
+    # Ours alone are tried first, since to find all means to load what other distributions bring.
     if name not in known:
         known = every()
     if name in known:
         return known[name]
     of_role = [each for each in known.values() if name in each.roles]
+    # A role is what users know from a trace; its prompt's name they learn here.
     if len(of_role) == 1:
         return of_role[0]
     if of_role:
@@ -75,46 +76,39 @@ def found(name: str) -> Prompt:
 def show(name: str, path: str | None, *, json: bool) -> None:
     """``prompts show``: as the product has it, or as files say it."""
     prompt = found(name)
-    file = None if path is None else _of(read(path), prompt, path)
+    file = None
+    if path is not None:
+        file = next((each for each in read(path) if each.prompt.name == prompt.name), None)
+        if file is None:
+            detail = f"{path}: no file here says prompt {prompt.name}"
+            raise usage(detail, field="--prompts", error=CODE)
     template = prompt.template if file is None else worded(prompt.template, file.words)
     if json:
         record = _record(Prompt(template, prompt.roles))
         out_json(record | ({} if file is None else {"file": file.file, "changed": file.changed}))
         return
     out(f"{prompt.name}   asked as {', '.join(prompt.roles)}   {template.digest}")
-    for title, text in _parts(template):
-        out(f"\n── {title}\n{text}")
-    if file is not None:
-        out(f"\n── changed by {file.file}")
-        _tell(file)
-
-
-def _of(files: list[PromptFile], prompt: Prompt, path: str) -> PromptFile:
-    for file in files:
-        if file.prompt.name == prompt.name:
-            return file
-    raise usage(f"{path}: no file here says prompt {prompt.name}", field="--prompts", error=CODE)
-
-
-def _parts(template: Template) -> list[tuple[str, str]]:
-    """What a model is told, part by part, and what is read from its reply."""
-    variables = {each.variable: f"{{{each.variable}}}" for each in template.sections}
     fields = [
         f"{each.label} ({each.kind}{', may be left out' if each.optional else ''}): {each.about}"
         for each in template.reply.fields
     ]
     optional = [each.variable for each in template.sections if each.optional]
-    shown = f", where there is something to show: {', '.join(optional)}" if optional else ""
-    return [
-        ("system", template.system),
-        (f"user{shown}", template.user(variables)),
-        ("fields of the reply", "\n".join(fields)),
-    ]
+    when = f", where there is something to show: {', '.join(optional)}" if optional else ""
+    # The very text that a model gets, with names in the place of what is filled in.
+    user = template.user({each.variable: f"{{{each.variable}}}" for each in template.sections})
+    out(f"\n── system\n{template.system}")
+    out(f"\n── user{when}\n{user}")
+    out("\n── fields of the reply\n" + "\n".join(fields))
+    if file is not None:
+        out(f"\n── changed by {file.file}")
+        _tell(file)
 
 
 def _tell(file: PromptFile) -> None:
     """What a file changes, both sides by words."""
     for where, before, now in differing(file):
+        # By words and cut: prompts are long paragraphs, in which a difference by lines would show
+        # all of both.
         old, new = word_diff(before, now)
         out(f"{where}\n  - {old[:200]}\n  + {new[:200]}")
 
@@ -123,26 +117,25 @@ def edit(name: str, folder: str) -> int:
     """``prompts edit``: the file is written once; who calls it again goes on with what is there."""
     prompt = found(name)
     path = Path(folder) / f"{prompt.name}{SUFFIX}"
+    # A file that is there holds somebody's work.
     if not path.exists():
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text_of(prompt), encoding="utf-8")
         except OSError as error:
             raise usage(f"{path}: {error.strerror}", field="--out") from error
+    # No editor is opened where no person sits: a script would wait for ever.
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if editor and sys.stdin.isatty() and sys.stdout.isatty():
-        _open(editor, path)
+        try:
+            subprocess.run([*shlex.split(editor), str(path)], check=True)
+        except (OSError, ValueError, subprocess.CalledProcessError) as error:
+            raise usage(f"{editor}: {error}", field="EDITOR") from error
+        # Checked at once, while whoever wrote it still has it before him.
         return check(str(path), json=False)
     out(str(path))
     say(f"change its texts, then: metalogue prompts check {path}")
     return OK
-
-
-def _open(editor: str, path: Path) -> None:
-    try:
-        subprocess.run([*shlex.split(editor), str(path)], check=True)
-    except (OSError, ValueError, subprocess.CalledProcessError) as error:
-        raise usage(f"{editor}: {error}", field="EDITOR") from error
 
 
 def check(path: str, *, json: bool) -> int:
@@ -150,6 +143,7 @@ def check(path: str, *, json: bool) -> int:
     try:
         files = read_all(path)
     except BadPrompt as error:
+        # A file may be wrong in several places; all are told, so that it is mended in one go.
         first, *others = str(error).split("\n")
         hint = "\n  ".join(others)
         raise CliError(first, error=CODE, exit=FAILED, hint=hint) from error
@@ -169,6 +163,7 @@ def check(path: str, *, json: bool) -> int:
         what = f"{plural(many, 'text')} changed" if many else "as the product has it"
         out(f"{file.file}: {file.prompt.name}: {what}")
         _tell(file)
+        # Its texts still hold, but ours have changed since, and nobody merges the two unseen.
         if file.is_old:
             say(f"{file.file}: was written from an earlier {file.prompt.name}; compare them")
     return OK

@@ -18,6 +18,8 @@ def heads(url: str | None, *, records: bool, json: bool) -> int:
     """Print the heads of a log's chains, on request with the digest of each record before them."""
     log = open_log(url)
     need_anything(log)
+    # One reading for all chains: a worker that writes meanwhile would give heads of different
+    # moments, which no log ever had.
     with log.reading():
         links = list(links_of(log))
     for link in links if records else ():
@@ -34,6 +36,7 @@ def heads_of(path: str) -> Heads:
     except BadHeads as error:
         hint = "It should be what metalogue log heads printed"
         raise usage(f"{path}:{error}", field="--heads", error="log.heads", hint=hint) from error
+    # Told apart from a wrong line, which has a number; this file is something else altogether.
     except UnicodeDecodeError as error:
         raise usage(f"{path}: not UTF-8", field="--heads", error="log.heads") from error
     except OSError as error:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from streams.interfaces.cli.errors import CliError
+from streams.interfaces.cli.errors import FAILED, CliError
 from streams.interfaces.cli.flags import FLAGS
 from streams.interfaces.cli.output import complain
 from streams.producing.sources import BadLine
@@ -48,19 +47,40 @@ class Refusals:
     causes: dict[Name, Cause] = field(default_factory=dict[Name, Cause])
     told: int = 0
 
-    def tell(self, error: BadLine, said: Callable[[], CliError]) -> None:
-        """Count a refusal, and say it where it is one of the first of its cause."""
+    def counts(self, error: BadLine) -> bool:
+        """Count a refusal. Returns whether it is to be told, as one of the first of its cause.
+
+        So nobody has to look up what is kept of a line that is not told.
+        """
+        # By what differs between causes, and not by what is quoted of the line: every line quotes
+        # something else.
         name = error.code, error.field, _VARIES.sub("…", error.what)
         cause = self.causes.setdefault(name, Cause(error.what))
         cause.lines += 1
+        # Lines of one cause quote different values: from the second on the cause is told without
+        # them.
         if cause.what != error.what:
             cause.what = name[2]
         among_first = cause.lines <= SHOWN and len(self.causes) <= CAUSES
         if FLAGS.json or among_first or self.told < FIRST:
             self.told += 1
-            say_error(said())
-        elif self.streamed and str(cause.lines).strip("0") == "1":
+            return True
+        # Of a stream the end may never come: each power of ten is told instead.
+        if self.streamed and str(cause.lines).strip("0") == "1":
             complain(f"{self.source}: {cause.lines:,} refused so far: {_words(name, cause)}")
+        return False
+
+    def tell(self, error: BadLine, at: str, hint: str) -> None:
+        """Tell one refusal, with its place and what became of it."""
+        where = f"{at}:{error.column}"
+        refusal = CliError(
+            error.what, error=error.code, exit=FAILED, where=where, field=error.field, hint=hint
+        )
+        if FLAGS.json:
+            sys.stderr.write(json.dumps(refusal.record()) + "\n")
+        else:
+            # The command goes on: it is not this that it will exit with.
+            complain(refusal.text().replace(f", exit {refusal.exit}]", "]"))
 
     def sum_up(self) -> None:
         """Say how many each cause has, where not all of them were told."""
@@ -80,11 +100,3 @@ class Refusals:
 def _words(name: Name, cause: Cause) -> str:
     code, place, _ = name
     return f"{place}: {cause.what} [{code}]" if place else f"{cause.what} [{code}]"
-
-
-def say_error(error: CliError) -> None:
-    """An error that does not end the command."""
-    if FLAGS.json:
-        sys.stderr.write(json.dumps(error.record()) + "\n")
-    else:
-        complain(error.text().replace(f", exit {error.exit}]", "]"))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from handlers.answers.grade import CHECKERS, Grade
 from streams.answering.grading.grader import Grading
-from streams.answering.grading.own import Failed, OwnGrader, given_of
+from streams.answering.grading.own import Failed, given_of
 from streams.engine.policies import find
 from streams.interfaces.cli.errors import FAILED, OK, CliError, usage
 from streams.interfaces.cli.kafka_log import is_kafka
@@ -20,23 +20,18 @@ from streams.interfaces.cli.output import out, out_json, say
 from streams.interfaces.cli.own_graders import grader_of
 from streams.interfaces.cli.working import only_worker
 from streams.replay.grades import SAID_IN
-from streams.research.analysis.cases import Case, chosen, read
+from streams.research.analysis.cases import chosen, read
 from streams.runtime.embedded.regrading import Put, Regrading
 from streams.views.words import plural
 
 if TYPE_CHECKING:
     from streams.answering.world import Totals
-    from streams.interfaces.cli.spending import Spending
     from streams.runtime.embedded.log import SqliteLog
 
 SHOWN = 5
 GIVEN_UP = 10
 """After so many failures on end a grader is asked no more: each may take the whole time limit."""
 OURS = "ours"
-
-
-class GivenUp(Exception):
-    """A grader failed too often on end."""
 
 
 @dataclass(slots=True)
@@ -66,6 +61,7 @@ class Told:
         for episode, before, now in it.changed[:SHOWN]:
             yield f"  {episode}: {before} -> {now}"
         if len(it.changed) > SHOWN:
+            # The log holds them all; a screen full of names would hide the figures above.
             yield f"  and {len(it.changed) - SHOWN} more"
         if self.closed_again:
             yield f"closed again: {' '.join(self.closed_again)}"
@@ -109,6 +105,7 @@ def regrade(
             error="regrade.kafka",
             hint="A worker grades what comes from now on: metalogue worker --grader FILE.py:NAME",
         )
+    # With a judge alone no grader is asked: ours have had their turn when the answer came.
     own = None if judge is not None and grader is None else grader_of(grader)
     with closing(open_log(log, writes=True)) as opened, Grading(own=own) as grading:
         told = Told(OURS if own is None else own.reference)
@@ -147,12 +144,31 @@ def graded_anew(log: SqliteLog, grading: Grading, told: Told, run: str | None = 
     """Have a grader grade every answer that it can, and what was learned follow. Raises a ``CliError``."""
     with only_worker(str(log.path)):
         done = _begun(log)
-        try:
-            _grade(log, grading, told, done, _chosen(log, run))
-        except GivenUp:
-            told.failed.append(
-                f"{told.grader} failed {GIVEN_UP} times on end: the rest was not put"
-            )
+        among = None
+        if run is not None:
+            among = {case.episode for case in chosen(read(log).cases(), run)}
+            if not among:
+                raise usage(f"no closed episode of {run!r}", field="--run", error="run.unknown")
+        # Failures on end are counted, not all: a grader that stumbles over a few answers has
+        # judged the rest.
+        on_end, own = 0, grading.own
+        for put in done.answers():
+            if among is not None and put.episode not in among:
+                continue
+            able = own.unlabelled if own is not None else put.judged.domain in CHECKERS
+            if put.held.references is None and not able:
+                told.unput += 1
+                continue
+            try:
+                done.grade(put, _graded(grading, put))
+                on_end = 0
+            except Failed as error:
+                told.failed.append(f"{put.episode}: {error}")
+                on_end += 1
+            if on_end == GIVEN_UP:
+                what = f"{told.grader} failed {GIVEN_UP} times on end"
+                told.failed.append(f"{what}: the rest was not put")
+                break
         _record(done, told)
         return done
 
@@ -160,46 +176,12 @@ def graded_anew(log: SqliteLog, grading: Grading, told: Told, run: str | None = 
 def _begun(log: SqliteLog) -> Regrading:
     """The log as it is. Raises a ``CliError`` where a policy is missing by which its memory could follow."""
     done = Regrading(log, find)
+    # Before anything is graded. Grades without the memory that follows from them would leave the
+    # log half changed.
     for scope, why in done.lost().items():
         hint = "Give it on the command line: --policy FILE.py:NAME"
         raise CliError(f"{scope}: {why}", error="policy.unknown", exit=2, hint=hint)
     return done
-
-
-def _chosen(log: SqliteLog, run: str | None) -> set[str] | None:
-    """The episodes of a run; nothing where all are meant. Raises a usage error where there is none."""
-    if run is None:
-        return None
-    cases = {case.episode for case in chosen(read(log).cases(), run)}
-    if not cases:
-        raise usage(f"no closed episode of {run!r}", field="--run", error="run.unknown")
-    return cases
-
-
-def _grade(
-    log: SqliteLog, grading: Grading, told: Told, done: Regrading, among: set[str] | None
-) -> None:
-    on_end = 0
-    for put in done.answers():
-        if among is not None and put.episode not in among:
-            continue
-        if put.held.references is None and not _needs_none(grading.own, put):
-            told.unput += 1
-            continue
-        try:
-            grade = _graded(grading, put)
-        except Failed as error:
-            told.failed.append(f"{put.episode}: {error}")
-            on_end += 1
-            if on_end == GIVEN_UP:
-                raise GivenUp from error
-        else:
-            on_end = 0
-            done.grade(put, grade)
-
-
-def _needs_none(own: OwnGrader | None, put: Put) -> bool:
-    return put.judged.domain in CHECKERS if own is None else own.unlabelled
 
 
 def _graded(grading: Grading, put: Put) -> Grade:
@@ -210,6 +192,7 @@ def _graded(grading: Grading, put: Put) -> Grade:
         return grading.own.decide(
             given_of(judged.answer, held.references, dataset=held.dataset, problem=judged.problem)
         )
+    # A problem that can be checked needs no reference, whatever its label says.
     checker = CHECKERS.get(judged.domain)
     if checker is not None:
         return checker(judged.problem, judged.answer)
@@ -232,48 +215,38 @@ def judged_anew(
     from streams.interfaces.cli.spending import Spending
 
     spending = Spending(totals)
+    # Asked before the lock is taken: models are slow, and a worker may go on meanwhile.
     judge_on(log, Models(), judge, run, spending)
-    told.judge_calls = _calls(spending)
+    told.judge_calls = sum(world.calls_begun for world in spending.worlds)
     with only_worker(str(log.path)):
         done = _begun(log)
-        told.grader = _let_count(done, _verdicts(log, run)) or f"a judge, {judge}"
+        # What a grader could decide is no judge's business, and an unclear verdict is none.
+        verdicts = {
+            case.episode: case.verdict
+            for case in chosen(read(log).cases(), run)
+            if case.standing == "undecided" and case.verdict and case.verdict.said != "unclear"
+        }
+        told.grader = f"a judge, {judge}"
+        for put in done.answers():
+            verdict = verdicts.get(put.episode)
+            if verdict is None or verdict.said == "unclear":
+                continue
+            told.grader = verdict.by
+            # The side run is named, so that everybody can read what the judge was shown and said.
+            detail = f"{SAID_IN}{verdict.run}"
+            grade = Grade(outcome=verdict.said, grader=verdict.grader, detail=detail)
+            done.grade(put, grade, source=verdict.model, evidence={"run": verdict.run})
         _record(done, told)
         return done
 
 
-def _calls(spending: Spending) -> int:
-    return sum(world.calls_begun for world in spending.worlds)
-
-
-def _verdicts(log: SqliteLog, run: str | None) -> list[Case]:
-    """Answers that no grader could decide and a judge did."""
-    cases = chosen(read(log).cases(), run)
-    return [
-        case
-        for case in cases
-        if case.standing == "undecided"
-        and case.verdict is not None
-        and case.verdict.said != "unclear"
-    ]
-
-
-def _let_count(done: Regrading, cases: Sequence[Case]) -> str | None:
-    """Let verdicts count as grades; the judge's name and model. Each names the side run in which it was given."""
-    by = {case.episode: case.verdict for case in cases}
-    named: str | None = None
-    for put in done.answers():
-        verdict = by.get(put.episode)
-        if verdict is None or verdict.said == "unclear":
-            continue
-        named = verdict.by
-        grade = Grade(outcome=verdict.said, grader=verdict.grader, detail=f"{SAID_IN}{verdict.run}")
-        done.grade(put, grade, source=verdict.model, evidence={"run": verdict.run})
-    return named
-
-
 def _record(done: Regrading, told: Told) -> None:
+    # The process stands in the name: writers of a log are told apart by it, and an earlier one is
+    # fenced off.
     name = f"regrade:{os.getpid()}"
 
+    # Read before memory follows: afterwards nobody could tell what was said under the earlier
+    # outcome.
     told.stays = done.stays()
 
     async def both() -> None:

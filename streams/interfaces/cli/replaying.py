@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from hashlib import sha256
-from typing import Any
 
 from schemas.identity import digest
 from schemas.problem import Feedback, Problem
@@ -28,6 +28,7 @@ def send_on(log: SqliteLog, letter: DeadLetter, mended: bytes | None = None) -> 
         mended = whole_of(log, letter)
         letter = letter._replace(value=mended)
     new = _republish(log, letter, mended)
+    # After it was published: who is killed in between sends it on again, and it is known then.
     log.commit_position(f"dlq/{letter.number}", TOPIC, letter.offset)
     return new
 
@@ -37,37 +38,41 @@ def whole_of(log: SqliteLog, letter: DeadLetter) -> bytes:
     cut = letter.cut
     if cut is None:
         return letter.value
-    found = _where_it_lay(log, letter)
-    if found is None:
-        raise _lost(
-            f"and the whole is not to be had any more: it {letter.missing.rpartition(') ')[2]}"
-        )
-    if len(found) != cut.size or sha256(found).hexdigest() != cut.digest:
-        raise _lost(f"and what {letter.missing.rpartition(') ')[2]} now is not what was refused")
-    return found
-
-
-def _lost(why: str) -> BadLine:
-    return BadLine(1, "", f"only its first bytes are here, {why}", "dlq.cut")
-
-
-def _where_it_lay(log: SqliteLog, letter: DeadLetter) -> bytes | None:
+    found: bytes | None = None
     if letter.lies is not None:
-        return log.whole(*letter.lies)
-    try:
-        number = int(str(letter.headers.get(f"{ERRORS}offset")))
-        lines = lines_of(str(letter.headers.get(f"{ERRORS}source")), None)
-        return next((each.raw for each in lines if each.number == number), None)
-    except (NoSource, ValueError):
-        return None
+        found = log.whole(*letter.lies)
+    else:
+        # A line of a file: it may have gone, or have been edited since, which the digest tells.
+        with suppress(NoSource, ValueError):
+            number = int(str(letter.headers.get(f"{ERRORS}offset")))
+            lines = lines_of(str(letter.headers.get(f"{ERRORS}source")), None)
+            found = next((each.raw for each in lines if each.number == number), None)
+    where = letter.missing.rpartition(") ")[2]
+    if found is None:
+        why = f"and the whole is not to be had any more: it {where}"
+    elif len(found) != cut.size or sha256(found).hexdigest() != cut.digest:
+        why = f"and what {where} now is not what was refused"
+    else:
+        return found
+    raise BadLine(1, "", f"only its first bytes are here, {why}", "dlq.cut")
 
 
 def _republish(log: SqliteLog, letter: DeadLetter, value: bytes) -> bool:
     plan = letter.headers.get(PLAN)
-    if plan is not None and letter.topic == TRACES:
-        return _take(log, letter, plan, value)
     if plan is not None:
-        return _produce(log, letter, plan, value)
+        # As a line of the source that it came from. It is tried dry first, or what is refused again
+        # would leave a second letter of the same line.
+        line = SourceLine(int(letter.headers[f"{ERRORS}offset"]), value)
+        if letter.topic == TRACES:
+            taking = TracePlan.from_header(plan, find)
+            for _, error in Taker(log, taking).run([line], dry=True).refused:
+                raise error
+            return Taker(log, taking).run([line]).taken > 0
+        producer = Producer(log, Plan.from_header(plan, find))
+        for refusal in producer.run([line], dry=True).refused:
+            raise refusal.error
+        # The plan as the dry run left it: the line is a late member of its source's series.
+        return Producer(log, producer.plan).run([line]).produced == 1
     if letter.topic == "feedback":
         feedback = parse_as(Feedback, value)
         need_room(log.room, label=feedback)
@@ -75,25 +80,6 @@ def _republish(log: SqliteLog, letter: DeadLetter, value: bytes) -> bool:
     if letter.topic == "problems":
         return _problem(log, letter, value)
     raise BadLine(1, "", f"nothing reads the topic {letter.topic} any more", "dlq.topic")
-
-
-def _produce(log: SqliteLog, letter: DeadLetter, plan: dict[str, Any], value: bytes) -> bool:
-    """As a line of the source that it came from: a late member of that source's series."""
-    line = SourceLine(int(letter.headers[f"{ERRORS}offset"]), value)
-    producer = Producer(log, Plan.from_header(plan, find))
-    checked = producer.run([line], dry=True)
-    for refusal in checked.refused:
-        raise refusal.error
-    return Producer(log, producer.plan).run([line]).produced == 1
-
-
-def _take(log: SqliteLog, letter: DeadLetter, plan: dict[str, Any], value: bytes) -> bool:
-    """As a line of the file of traces that it came from."""
-    line = SourceLine(int(letter.headers[f"{ERRORS}offset"]), value)
-    taking = TracePlan.from_header(plan, find)
-    for _, error in Taker(log, taking).run([line], dry=True).refused:
-        raise error
-    return Taker(log, taking).run([line]).taken > 0
 
 
 def _problem(log: SqliteLog, letter: DeadLetter, value: bytes) -> bool:

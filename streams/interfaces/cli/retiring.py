@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from handlers.learning.bandits import mark_of
 from schemas.events.learning import KnowledgeRevised
 from schemas.identity import digest
-from schemas.memory import MemoryItem
 from streams.interfaces.cli.errors import OK, CliError, usage
 from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.output import out, out_json
 from streams.interfaces.cli.places import text_of
 from streams.interfaces.cli.show.arms import arm_of, arms_in
 from streams.interfaces.cli.show.library import Library, ScopeHistory
-
-if TYPE_CHECKING:
-    from streams.runtime.embedded.log import SqliteLog
 
 Change = Literal["retired", "restored"]
 
@@ -36,18 +32,32 @@ def revise(
     by, reason = text_of(by, "--by"), text_of(reason, "--reason")
     with closing(open_log(log, writes=True)) as opened:
         shelf = Library.read(opened).one(scope)
-        mark = _arm(shelf, wanted, change) or _item(shelf, wanted, change).mark
+        latest = shelf.memory.latest
+        mark = _arm(shelf, wanted, change)
+        if mark is None:
+            live = [item for item in latest.items if item.id == wanted]
+            aside = [item for _, item in latest.aside if item.id == wanted]
+            found, other = (live, aside) if change == "retired" else (aside, live)
+            if not found:
+                where = f" in version {latest.name}"
+                raise (
+                    _said_already(wanted, change) if other else shelf.no_such(wanted, where=where)
+                )
+            mark = found[-1].mark
         event = KnowledgeRevised(
             scope=shelf.scope, item=wanted, name=mark, change=change, by=by, reason=reason
         )
-        said = _times(opened, shelf.scope, mark)
+        # Each word is an event of its own. Without the count, who retires what was restored would
+        # repeat the address of the first word, and nothing would be put on record.
+        records = opened.records("learning", kinds=("knowledge.revised",))
+        words = [each.event for each in records if isinstance(each.event, KnowledgeRevised)]
+        said = sum(each.scope == shelf.scope and each.name == mark for each in words)
         address = f"revised.{digest(opened.keyed(shelf.scope, [mark, said]))}"
         opened.publish(commands=[(f"n/{shelf.scope}/-", address, event)])
-    now = shelf.memory.latest.name
     if json:
-        out_json({"scope": shelf.scope, "item": wanted, "change": change, "version": now})
+        out_json({"scope": shelf.scope, "item": wanted, "change": change, "version": latest.name})
     else:
-        out(f"{wanted} {change} in {shelf.scope}, from the version after {now} on")
+        out(f"{wanted} {change} in {shelf.scope}, from the version after {latest.name} on")
     return OK
 
 
@@ -67,6 +77,7 @@ def _arm(shelf: ScopeHistory, wanted: str, change: Change) -> str | None:
     }
     if (wanted in out) == (change == "retired"):
         raise _said_already(wanted, change)
+    # A bandit without an arm could not choose, and every later episode would fail.
     if change == "retired" and len(out) + 1 == len(arms_in(latest)):
         detail = f"{wanted} is the last arm in service: restore another one first"
         raise usage(detail, field="ID", error="lesson.revised")
@@ -76,23 +87,3 @@ def _arm(shelf: ScopeHistory, wanted: str, change: Change) -> str | None:
 def _said_already(wanted: str, change: Change) -> CliError:
     detail = f"{wanted} is {'retired already' if change == 'retired' else 'not retired'}"
     return usage(detail, field="ID", error="lesson.revised")
-
-
-def _item(shelf: ScopeHistory, wanted: str, change: Change) -> MemoryItem:
-    """The item in the newest version. Raises a usage error where the word would say nothing."""
-    latest = shelf.memory.latest
-    live = [item for item in latest.items if item.id == wanted]
-    aside = [item for _, item in latest.aside if item.id == wanted]
-    found, other = (live, aside) if change == "retired" else (aside, live)
-    if found:
-        return found[-1]
-    if other:
-        raise _said_already(wanted, change)
-    raise shelf.no_such(wanted, where=f" in version {latest.name}")
-
-
-def _times(log: SqliteLog, scope: str, mark: str) -> int:
-    """How often somebody said something of this item: each word is an event of its own."""
-    said = (record.event for record in log.records("learning", kinds=("knowledge.revised",)))
-    words = [each for each in said if isinstance(each, KnowledgeRevised)]
-    return sum(each.scope == scope and each.name == mark for each in words)

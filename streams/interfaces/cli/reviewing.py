@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 from contextlib import closing
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from handlers.reviewing import Thresholds
 from streams.interfaces.cli.dead_letters import option
@@ -14,11 +14,8 @@ from streams.interfaces.cli.finding import find_episode
 from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.output import flush, out, out_json, say
 from streams.interfaces.cli.places import text_of
-from streams.interfaces.cli.reviews import Item, item_of, judgement, put, queue
+from streams.interfaces.cli.reviews import item_of, judgement, put, queue
 from streams.views.words import cut, one_line, pad, plural
-
-if TYPE_CHECKING:
-    from streams.runtime.embedded.log import SqliteLog
 
 ROOM = 40
 TEXT_ROOM = 60
@@ -27,6 +24,8 @@ TEXT_ROOM = 60
 def show_all(log: str | None, thresholds: Thresholds, *, most: int, json: bool) -> None:
     """``review list``: the newest first."""
     with closing(open_log(log)) as opened:
+        # One more than is shown: that there are more is all that has to be known, for the queue
+        # may be long.
         found = list(islice(queue(opened, thresholds), most + 1))
     for item in found[:most]:
         if json:
@@ -50,7 +49,12 @@ def show_all(log: str | None, thresholds: Thresholds, *, most: int, json: bool) 
 def show_one(log: str | None, wanted: str | None, thresholds: Thresholds, *, json: bool) -> None:
     """``review show ID``; without an id the one that was asked for last."""
     with closing(open_log(log)) as opened:
-        item = _found(opened, wanted, thresholds)
+        # Not read where an id is given: to find the newest means to go through the queue.
+        item = next(queue(opened, thresholds), None) if wanted is None else None
+        if wanted is not None:
+            item = item_of(opened, find_episode(opened, wanted), thresholds)
+        if item is None:
+            raise usage("nobody is waited for", field="ID", error="review.none")
     if json:
         out_json(item.record())
         return
@@ -71,15 +75,6 @@ def show_one(log: str | None, wanted: str | None, thresholds: Thresholds, *, jso
     out(f"nobody can tell     metalogue review answer {name} --pass{where}")
 
 
-def _found(log: SqliteLog, wanted: str | None, thresholds: Thresholds) -> Item:
-    if wanted is not None:
-        return item_of(log, find_episode(log, wanted), thresholds)
-    item = next(queue(log, thresholds), None)
-    if item is None:
-        raise usage("nobody is waited for", field="ID", error="review.none")
-    return item
-
-
 def answer(
     log: str | None,
     wanted: str,
@@ -94,6 +89,7 @@ def answer(
     """``review answer ID``: put a person's word on the log as feedback; the exit code."""
     word: dict[str, Any] = {"verdict": verdict, "score": score, "reference": reference}
     word["passed"] = True if passed else None
+    # One word at a time: two of them could contradict each other, and both would count.
     if sum(value is not None for value in word.values()) != 1:
         raise usage("say one of --right, --wrong, --score, --reference, --pass", field="review")
     who = text_of(by, "--by") or person()
@@ -101,6 +97,7 @@ def answer(
         item = item_of(opened, find_episode(opened, wanted))
         said = judgement(item, who, **word)
         new = put(opened, said)
+        # Counted after the word, so that it no longer counts the answer that was just judged.
         left = sum(1 for _ in queue(opened))
     if json:
         out_json({"episode": item.episode, "by": who, "new": new, "left": left})

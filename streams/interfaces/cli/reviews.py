@@ -69,24 +69,25 @@ class Item:
         """Why a person should look at it, in words."""
         if self.ended is None:
             return "asked: its policy waits for a person"
-        return "; ".join(_told(each, self.ended) for each in self.reasons) or "nothing calls for it"
-
-
-def _told(reason: Reason, ended: Ended) -> str:
-    match reason:
-        case "abstained":
-            by_limit = ended.status == "exhausted"
-            return f"no answer: {'a limit ended it' if by_limit else 'it abstained'}"
-        case "disputed":
-            return f"disputed: {ended.votes} of {ended.of} votes for this answer"
-        case _:
-            how = "claimed" if ended.calibrated is None else "calibrated"
-            return f"unsure: its chance of being right is {ended.chance:.2f} ({how})"
+        ended, said = self.ended, list[str]()
+        for reason in self.reasons:
+            match reason:
+                case "abstained":
+                    by_limit = ended.status == "exhausted"
+                    said.append(f"no answer: {'a limit ended it' if by_limit else 'it abstained'}")
+                case "disputed":
+                    said.append(f"disputed: {ended.votes} of {ended.of} votes for this answer")
+                case _:
+                    how = "claimed" if ended.calibrated is None else "calibrated"
+                    said.append(f"unsure: its chance of being right is {ended.chance:.2f} ({how})")
+        return "; ".join(said) or "nothing calls for it"
 
 
 def queue(log: SqliteLog, thresholds: Thresholds = USUAL, before: int = NEWEST) -> Iterator[Item]:
     """What waits for a person, newest first, from what was admitted ``before`` an offset on."""
+    # Nobody is to read again what was asked to be forgotten.
     forgotten = reviews.forgotten(log)
+    # Both come newest first, so that they can be merged without holding either of them.
     both = merge(
         asking(log, before), _ended(log, thresholds, before), key=lambda item: -item.offset
     )
@@ -110,9 +111,10 @@ def asking(log: SqliteLog, before: int = NEWEST, episode: str | None = None) -> 
     """The questions to people that nobody has answered; of one episode, if it is named."""
     replied = reviews.replied(log)
     for row in reviews.asked(log, before, episode):
-        item = _open_item(row)
-        if item.asked is not None and (item.episode, item.asked.address) not in replied:
-            yield item
+        question = decode("review.asked", row.body)
+        assert isinstance(question, ReviewAsked)
+        if (row.episode, question.address) not in replied:
+            yield Item(**_of_problem(row), ended=None, reasons=("asked",), asked=question)
 
 
 def item_of(log: SqliteLog, episode: str, thresholds: Thresholds = USUAL) -> Item:
@@ -146,6 +148,8 @@ def judgement(item: Item, by: str, **word: Any) -> Feedback:
     """
     said = {name: value for name, value in word.items() if value is not None}
     if item.asked is not None:
+        # Bound to the question and to what was proposed: a word that comes late must not answer
+        # the next one.
         said |= {"review": item.asked.address, "of": item.asked.proposed}
     if item.answer is None and ("verdict" in said or "score" in said):
         hint = "Give the right answer, or pass it"
@@ -165,14 +169,9 @@ def put(log: SqliteLog, said: Feedback) -> bool:
     return log.publish([("feedback", digest(value), {}, canonical(value))]) > 0
 
 
-def _open_item(row: ToReview) -> Item:
-    asked = decode("review.asked", row.body)
-    assert isinstance(asked, ReviewAsked)
-    return Item(**_of_problem(row), ended=None, reasons=("asked",), asked=asked)
-
-
 def _item(row: ToReview, thresholds: Thresholds) -> Item:
     said = orjson.loads(row.body)
+    # Of a policy that does not vote there is none, and nothing can be disputed.
     vote: dict[str, Any] = {} if row.voted is None else orjson.loads(row.voted)
     names = ("answer", "confidence", "calibrated")
     ended = Ended(status=said["status"], **{name: said.get(name) for name in names}, **vote)

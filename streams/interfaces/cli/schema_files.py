@@ -15,6 +15,8 @@ def write(folder: str | None, *, json: bool) -> None:
     target = folder_of(folder, "DIR") if folder is not None else FOLDER
     written = export(target)
     if folder is None:
+        # Only beside our own schemas, because the page refers to them by their place in the
+        # repository.
         from streams.research.export.asyncapi import write as write_asyncapi
 
         write_asyncapi()
@@ -29,6 +31,7 @@ def write(folder: str | None, *, json: bool) -> None:
 def check(folder: str | None, *, json: bool) -> int:
     """``schema check``; the exit code."""
     target = Path(folder) if folder is not None else FOLDER
+    # An empty folder would differ in everything, which hides that the name is wrong.
     if not target.is_dir():
         hint = f"Make it: metalogue schema export {target}"
         raise usage(f"no folder {target}", field="DIR", error="schema.missing", hint=hint)

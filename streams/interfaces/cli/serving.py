@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     from schemas.problem import Limits
     from streams.interfaces.door.client import Client
-    from streams.interfaces.door.errors import Error
     from streams.interfaces.door.service import Service
     from streams.support.web.hosts import Hosts
 
@@ -43,6 +43,8 @@ def serve(log: str | None, models: Models, wanted: Serving, *, listen: str) -> i
     """Serve programs until told to end; the exit code. Raises a ``CliError`` where the set-up is wrong."""
     need_extra("fastapi", "serve")
     need_extra("uvicorn", "serve")
+    # After the extras were looked for, which say how to install what is missing; an import would
+    # only fail.
     from streams.interfaces.door.http.app import app_of
 
     return _over_http(log, models, wanted, listen, app_of, "/v1")
@@ -57,6 +59,8 @@ def mcp(log: str | None, models: Models, wanted: Serving, *, listen: str | None)
         return _over_http(log, models, wanted, listen, app_of, PATH)
     from streams.interfaces.door.mcp.server import speak
 
+    # Whoever sets them expects to be guarded by them. To pass over them would be the worst
+    # answer.
     for option, given in (
         ("--tokens", wanted.tokens),
         ("--allow-host", wanted.names),
@@ -73,7 +77,8 @@ def mcp(log: str | None, models: Models, wanted: Serving, *, listen: str | None)
         async with service.client:
             await speak(service)
 
-    _run(spoken())
+    with _told_here():
+        asyncio.run(spoken())
     return OK
 
 
@@ -89,9 +94,11 @@ def _over_http(
     hosts = hosts_of(host, wanted.names)
     service = _service(log, models, wanted, hosts)
     app = app_of(service, hosts, wanted.origins)
+    # Held before the client opens its log: two servers on one port must not both begin to work.
     with listening_at(host, port) as listening:
         address = f"http://{named(host)}:{listening.getsockname()[1]}{path}"
-        _run(_served(app, service.client, listening, lambda: _ready(address, service.client)))
+        with _told_here():
+            asyncio.run(_served(app, service.client, listening, address))
     return OK
 
 
@@ -99,107 +106,83 @@ def _service(
     log: str | None, models: Models, wanted: Serving, hosts: Hosts | None = None
 ) -> Service:
     """What is served, to whom. Raises a ``CliError`` where others could reach what lets anybody in."""
+    from streams.engine.policies import SHELF
     from streams.interfaces.door.access import access_of
-    from streams.interfaces.door.errors import Error
     from streams.interfaces.door.service import PATIENCE_S, Offer, Service
+    from streams.support.web.hosts import is_loopback
 
-    try:
+    with _told_here():
         access = access_of(wanted.tokens)
-    except Error as error:
-        raise _as_cli(error) from error
-    if hosts is not None:
-        _need_tokens(hosts, is_open=access.is_open)
-    offer = Offer(policies=_offered(wanted.policies), patience_s=wanted.patience_s or PATIENCE_S)
+    # Every problem is paid for by whoever runs the server, so that it lets nobody in unasked.
+    if hosts is not None and access.is_open and not is_loopback(hosts.listening):
+        hint = "Name who may come in: --tokens FILE. Without one it listens on loopback alone"
+        raise usage("anybody who reaches it could spend your calls", field="--listen", hint=hint)
+    policies = [policy_of(name).name for name in wanted.policies]
+    if not policies:
+        # The configured one first: it is what a program gets that names none.
+        default = policy_of(None).name
+        policies = [default, *(each.name for each in SHELF.all() if each.name != default)]
+    offer = Offer(policies=policies, patience_s=wanted.patience_s or PATIENCE_S)
     return Service(_client(log_url(log), models, offer.policies[0], wanted), offer, access)
 
 
-def _run(work: Coroutine[Any, Any, None]) -> None:
-    """Run it to its end. Raises a ``CliError`` for what programs would be told."""
+@contextmanager
+def _told_here() -> Generator[None]:
+    """Raises what programs would be told as a ``CliError``: here, whoever started the server reads it."""
     from streams.interfaces.door.errors import Error
 
     try:
-        asyncio.run(work)
+        yield
     except Error as error:
-        raise _as_cli(error) from error
+        # The command line knew more than programs are told: its own error has place and option.
+        if isinstance(error.__cause__, CliError):
+            raise error.__cause__ from error
+        raise CliError(
+            error.detail,
+            error=error.code,
+            exit=USAGE,
+            where=error.where,
+            field=error.field,
+            hint=error.hint,
+        ) from error
 
 
-async def _served(
-    app: ASGIApp, client: Client, listening: socket.socket, told: Callable[[], None]
-) -> None:
+async def _served(app: ASGIApp, client: Client, listening: socket.socket, address: str) -> None:
     """Serve while the client is open: what is wrong with its log is said before anybody can come in."""
     from streams.interfaces.dashboard.serve import end_when_told, serving
 
+    # What is wrong with its log is said before anybody can come in.
     async with client:
         end_when_told()
-        await serving(app, listening, told)
-
-
-def _as_cli(error: Error) -> CliError:
-    """What programs would be told, as the command line's own."""
-    if isinstance(error.__cause__, CliError):
-        return error.__cause__
-    return CliError(
-        error.detail,
-        error=error.code,
-        exit=USAGE,
-        where=error.where,
-        field=error.field,
-        hint=error.hint,
-    )
-
-
-def _offered(given: Sequence[str]) -> Sequence[str]:
-    """The policies that a door offers: those that were named, else all of ours. Raises a usage error."""
-    if given:
-        return [policy_of(name).name for name in given]
-    from streams.engine.policies import SHELF
-
-    default = policy_of(None).name
-    return [default, *(each.name for each in SHELF.all() if each.name != default)]
+        simulated = "   SIMULATED: no model answers" if client.is_simulated else ""
+        ready = f"ready: {address}   log {client.log}{simulated}   Ctrl-C ends it"
+        await serving(app, listening, lambda: say(ready))
 
 
 def _client(url: str, models: Models, policy: str, wanted: Serving) -> Client:
     """Works on a SQLite log itself; on Kafka, where workers are, it only hands on."""
+    limits: dict[str, Any] = {
+        "call_limit": wanted.limits.calls,
+        "token_limit": wanted.limits.tokens,
+        "cost_limit": wanted.limits.cost,
+        "time_limit": wanted.limits.seconds,
+    }
     if url.startswith("kafka://"):
         if models.backbone is not None or models.roles:
             hint = "Start workers beside it: metalogue worker --log URL --backbone B"
             raise usage("a door before Kafka asks no model itself", field="--backbone", hint=hint)
         from streams.interfaces.door.client import Client
 
-        return Client(url, policy=policy, **_limits(wanted.limits))
+        return Client(url, policy=policy, **limits)
     from streams.interfaces.cli.setup import need_budget_prices, need_prices, world_of
     from streams.interfaces.door.engine import Engine
 
-    world = world_of(models)  # says now what is wrong with it, if anything is
+    # Made and thrown away. The engine makes its own in its loop, where an error would reach a
+    # program and not whoever started the server.
+    world = world_of(models)
     if wanted.limits.cost is not None:
         need_prices(world, "--cost-limit")
     need_budget_prices(world)
-    engine = Engine(
-        url, policy=policy, max_concurrency=wanted.max_concurrency, **_limits(wanted.limits)
-    )
+    engine = Engine(url, policy=policy, max_concurrency=wanted.max_concurrency, **limits)
     engine.models = models
     return engine
-
-
-def _limits(limits: Limits) -> dict[str, Any]:
-    """Limits as a client takes them."""
-    return {
-        "call_limit": limits.calls,
-        "token_limit": limits.tokens,
-        "cost_limit": limits.cost,
-        "time_limit": limits.seconds,
-    }
-
-
-def _need_tokens(hosts: Hosts, *, is_open: bool) -> None:
-    """Raises a usage error where others could reach a door that lets anybody in."""
-    from streams.support.web.hosts import is_loopback
-
-    if is_open and not is_loopback(hosts.listening):
-        hint = "Name who may come in: --tokens FILE. Without one it listens on loopback alone"
-        raise usage("anybody who reaches it could spend your calls", field="--listen", hint=hint)
-
-
-def _ready(address: str, client: Client) -> None:
-    simulated = "   SIMULATED: no model answers" if client.is_simulated else ""
-    say(f"ready: {address}   log {client.log}{simulated}   Ctrl-C ends it")

@@ -1,5 +1,12 @@
 """From command-line words to backbones, limits and worlds."""
 
+# What a command line, the environment and files say of models comes together here, and leaves as
+# a `World`, which answers every question of the work. Each wrong spelling is told before the
+# first call is paid for, with the option that says it.
+#
+# A cost is only limited where prices are known. An unknown price must not pass for nothing, since
+# the limit would then never be met.
+
 from __future__ import annotations
 
 import re
@@ -13,7 +20,7 @@ from schemas.identity import names_a_file
 from streams.interfaces.cli.errors import SETUP, UNREACHABLE, CliError, usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from handlers.policies.base import Policy
     from schemas.price import Price
@@ -26,7 +33,7 @@ if TYPE_CHECKING:
     from streams.answering.grading.own import OwnGrader
     from streams.answering.tools.port import Tools
     from streams.answering.world import Totals, World
-    from streams.core.backbone import BackboneError, Unreachable
+    from streams.core.backbone import BackboneError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,18 +97,19 @@ _FOR_ROLE = re.compile(r"[A-Za-z_][\w-]*=")
 def world_of(models: Models, *, patient: bool = True, totals: Totals | None = None) -> World:
     """The world of a worker. Raises a ``CliError`` where a backbone's spelling is wrong."""
     from streams.answering.backbones.spelling import build
-    from streams.answering.embedders.choosing import AUTO, Embedders
+    from streams.answering.embedders.choosing import AUTO, Embedders, installed
+    from streams.answering.embedders.hashed import HashedEmbedder
     from streams.answering.world import World
     from streams.core.backbone import Backbone, BackboneError
     from streams.interfaces.cli.config import load
     from streams.interfaces.cli.messages import log_as_asked
 
-    named = dict(_role(each) for each in models.roles)
+    named = _named(models)
     embedder = named.pop(EMBEDDER, None) or load().embedder
-    _check_roles(named)
-    named["*"] = models.backbone or load().backbone or _default(models)
     log_as_asked()
     config = backbone_config(models)
+    # One a spelling, not one a role: roles that share a backbone share its connections and
+    # limits.
     built: dict[str, Backbone] = {}
     for spelling in dict.fromkeys(named.values()):
         try:
@@ -122,20 +130,52 @@ def world_of(models: Models, *, patient: bool = True, totals: Totals | None = No
     )
     world.budgets = budgets_of(models)
     if embedder == AUTO:
+        # Only where nobody named one: each memory then keeps the embedder that its vectors were
+        # made by.
         world.embedders = Embedders(chosen)
     tools = tools_wanted(models)
     if tools is not None:
-        world.tools = tools_of(tools, chosen, *_others(chosen, embedder))
+        # Nobody named an embedder, so that a corpus may have been indexed by another than is chosen now.
+        others = (HashedEmbedder(), installed()) if embedder == AUTO else ()
+        world.tools = tools_of(
+            tools, chosen, *(each for each in others if each and each.name != chosen.name)
+        )
     return world
 
 
-def _others(chosen: Embedder, spelling: str) -> list[Embedder]:
-    """Who else may have made the vectors of a corpus, where nobody named an embedder."""
-    from streams.answering.embedders.choosing import AUTO, installed
-    from streams.answering.embedders.hashed import HashedEmbedder
+def _named(models: Models) -> dict[str, str]:
+    """Backbones by role, and ``*`` for all others. Raises a usage error."""
+    from schemas.settings import meant
+    from streams.engine.policies import SHELF
+    from streams.interfaces.cli.config import load
 
-    made = (HashedEmbedder(), installed()) if spelling == AUTO else ()
-    return [each for each in made if each is not None and each.name != chosen.name]
+    named: dict[str, str] = {}
+    for each in models.roles:
+        role, equals, backbone = each.partition("=")
+        if not equals:
+            raise usage(f"{each!r} is not ROLE=BACKBONE", field="--role")
+        named[role] = backbone
+    # A role that no policy asks would never be heard of again, and another model would answer for it.
+    # Roles are looked for only where some are named: to know them means to load every policy.
+    known = (
+        {role for policy in SHELF.all() for role in policy.roles}
+        if named.keys() - {EMBEDDER}
+        else set()
+    )
+    for role in sorted(named.keys() - known - {EMBEDDER}):
+        hint = "metalogue policies list shows which roles each policy asks"
+        what = f"no policy asks a role {role!r}; {meant(role, known | {EMBEDDER})}"
+        raise usage(what, field="--role", error="role.unknown", hint=hint)
+    default = models.backbone or load().backbone
+    if not default and (models.model or models.base_url):
+        default = "openai"  # a model or an address was named, which only this one takes
+    if not default:
+        raise usage(
+            "no backbone",
+            field="--backbone",
+            hint="Give one: --backbone openai:MODEL, or --backbone rehearsal to try without a model",
+        )
+    return named | {"*": default}
 
 
 def tools_wanted(models: Models | None = None) -> str | None:
@@ -160,6 +200,8 @@ def policy_of(
     try:
         policy = find(name)
         settings = policy.resolve(profile, values or {})
+        # Prompts may name roles that this policy does not ask: nobody would ever read these
+        # words.
         if settings.prompts:
             from streams.engine.prompts.catalogue import need_known
 
@@ -285,6 +327,8 @@ def backbone_config(models: Models) -> BackboneConfig:
     from streams.interfaces.cli.models import home
 
     key, url = place_of("OPENAI_API_KEY"), place_of("OPENAI_BASE_URL")
+    # A file that came with the folder may not choose where a key of the environment is sent.
+    # Whether it does is found out when something is sent; here is noted who said so.
     foreign = key == ENVIRONMENT and url not in (None, ENVIRONMENT) and not models.base_url
     return BackboneConfig(
         model=models.model,
@@ -313,37 +357,6 @@ def price_hint(backbone: str) -> str:
     return f"{said}. Or limit calls or tokens: --call-limit, --token-limit"
 
 
-def _default(models: Models) -> str:
-    if models.model or models.base_url:
-        return "openai"
-    raise usage(
-        "no backbone",
-        field="--backbone",
-        hint="Give one: --backbone openai:MODEL, or --backbone rehearsal to try without a model",
-    )
-
-
-def _check_roles(named: Iterable[str]) -> None:
-    """Raises a usage error for a role that no policy asks: its backbone would never be."""
-    from schemas.settings import meant
-    from streams.engine.policies import SHELF
-
-    unknown = set(named)
-    if unknown:
-        known = {role for policy in SHELF.all() for role in policy.roles} | {EMBEDDER}
-        for role in sorted(unknown - known):
-            hint = "metalogue policies list shows which roles each policy asks"
-            what = f"no policy asks a role {role!r}; {meant(role, known)}"
-            raise usage(what, field="--role", error="role.unknown", hint=hint)
-
-
-def _role(each: str) -> tuple[str, str]:
-    role, equals, backbone = each.partition("=")
-    if not equals:
-        raise usage(f"{each!r} is not ROLE=BACKBONE", field="--role")
-    return role, backbone
-
-
 def limits_of(
     calls: int | None, tokens: int | None, cost: float | None, seconds: float | None
 ) -> Limits:
@@ -359,23 +372,6 @@ def limits_of(
         names = {"calls": "--call-limit", "tokens": "--token-limit", "cost": "--cost-limit"}
         name = names.get(str(first["loc"][0]), "--time-limit")
         raise usage(first["msg"].removeprefix("Value error, "), field=name) from error
-
-
-def _no_reply(error: Unreachable, again: str) -> CliError:
-    """An endpoint that is away, that fails, or that has too many to answer: what it did, and what helps."""
-    tried, code, detail = error.tried, "unreachable", error.detail
-    mend = "Start the endpoint, then the same command again."
-    took = f"{tried.attempts} attempts in {tried.seconds:.0f} s"
-    if tried.silence == "busy":
-        code, detail = "busy", f"it puts us off, {detail}; {took}"
-        mend = "The same command later, or a worker, which waits as long as it takes."
-        if tried.pause_s:
-            detail += f", and it asks for a pause of {ceil(tried.pause_s)} s"
-    elif tried.silence == "error":
-        code, detail = "failing", f"it answers that it fails, {detail}; {took}"
-        mend = "Look at the endpoint, then the same command again."
-    where, hint = error.where, again + mend
-    return CliError(detail, error=f"model.{code}", exit=UNREACHABLE, where=where, hint=hint)
 
 
 def as_cli(error: BackboneError, open_episodes: int | None = None) -> CliError:
@@ -394,7 +390,26 @@ def as_cli(error: BackboneError, open_episodes: int | None = None) -> CliError:
                 error.detail, error=f"model.{error.code}", exit=SETUP, where=error.where, hint=hint
             )
         case Unreachable():
-            return _no_reply(error, again)
+            # An endpoint that is away, one that fails and one that has too many to answer: each needs
+            # another hand, and only who answered can be told apart from who did not.
+            tried, code, detail = error.tried, "unreachable", error.detail
+            mend = "Start the endpoint, then the same command again."
+            took = f"{tried.attempts} attempts in {tried.seconds:.0f} s"
+            if tried.silence == "busy":
+                code, detail = "busy", f"it puts us off, {detail}; {took}"
+                mend = "The same command later, or a worker, which waits as long as it takes."
+                if tried.pause_s:
+                    detail += f", and it asks for a pause of {ceil(tried.pause_s)} s"
+            elif tried.silence == "error":
+                code, detail = "failing", f"it answers that it fails, {detail}; {took}"
+                mend = "Look at the endpoint, then the same command again."
+            return CliError(
+                detail,
+                error=f"model.{code}",
+                exit=UNREACHABLE,
+                where=error.where,
+                hint=again + mend,
+            )
         case NotRecorded():
             hint = again + "Record that reply, or use another backbone."
             return CliError(str(error), error="model.not_recorded", exit=SETUP, hint=hint)

@@ -77,11 +77,13 @@ def solve(
     """Solve one problem and print the answer; what it may know is the latest memory of its scope."""
     settings = pairs(way.settings, "--set")
     found = policy_of(way.policy, way.profile, settings)
+    # What was said last counts most: a policy's own values, then prompts of a file, then --set.
     usual = found.usual(way.profile, tools_wanted(models) is not None)
     settings = {**usual, **set_for(found, way.prompts), **settings}
     check_names(way, whose.tenant)
     typed = given_type(way.answer_type)
     problem = _problem(
+        # One character more than may be, which the check of its length then refuses by name.
         sys.stdin.read(PROBLEM_CHARS + 1) if text == "-" else text,
         answer_type=typed,
         domain=way.domain or "default",
@@ -94,11 +96,15 @@ def solve(
         memory=way.memory,
         tenant=whose.tenant,
     )
+    # Somebody waits at the terminal: a dead endpoint ends the command, where a worker would wait
+    # for it.
     world = world_of(models, patient=False)
+    # Before the log is opened, which makes its file: a wrong command line leaves nothing behind.
     need_budget_prices(world)
     if limits.cost is not None:
         need_prices(world, "--cost-limit")
     with closing(open_log(log, create=True)) as opened:
+        # Only here, as it is the log that holds the keys of subjects.
         problem = _about(opened, whose.subject, problem)
         try:
             solved = finished(
@@ -110,13 +116,17 @@ def solve(
             raise over_budget(error) from error
         journal = opened.journal(solved.episode)
         code = _tell(solved, judgements(journal.values()), world, json)
+        # Told as an error after the answer was printed: the best so far is a result, and that a
+        # limit ended it is what a script has to know.
         if code == SPENT:
             raise spent(solved.episode, journal, solved.closed, option(log))
     return code
 
 
 def _problem(text: str, **given: Any) -> Problem:
+    # Named by its text: the same question is the same episode, and is not paid for twice.
     own = text_id(text, given["answer_type"])
+    # Tenants are kept apart by names, so that one never meets what another was told.
     id, memory = of_tenant(given["tenant"], own, given["memory"])
     try:
         said: dict[str, Any] = {**given, "id": id, "memory": memory, "problem": text}
@@ -183,6 +193,7 @@ def say_known(episode: str, journal: Mapping[str, Event], problem: Problem, worl
     for name, before, now in told:
         if before != now:
             say(f"  its {name} then: {before}; not used: {now}")
+    # The highest address, as that is from where nothing has to be asked again.
     last = max((at for at in journal if is_numbered(at)), key=address_order, default="0")
     say(f"  anew: --seed {problem.seed + 1}, or another --log")
     say(f"  go on from it: metalogue fork {episode} --at {last}, with --backbone or limits")
@@ -199,7 +210,10 @@ class Live:
 
     def __init__(self, writer: Writer) -> None:
         self.writer = writer
+        # Handed on as they are: only what is stated can be shown.
         self.commit, self.keep, self.send = writer.commit, writer.keep, writer.send
+        # Only where a person looks on. In a file or a pipe the lines would be in the way of the
+        # answer.
         self.shown = FLAGS.display == "full" and sys.stderr.isatty()
         self.steps: list[tuple[str, Event]] = []
 
@@ -215,6 +229,7 @@ def told(steps: Sequence[tuple[str, Event]]) -> str:
     """The newest step in a line, as `show` says it: who was asked and what it took, or what was made of a reply."""
     at, event = steps[-1]
     source = getattr(event, "source", None)
+    # A reading names the reply that it was made of; that one says which role was asked.
     reply = next((e for where, e in reversed(steps) if where == source), None)
     if isinstance(reply, Completed):
         who, what, _ = says(event, reply)

@@ -32,10 +32,13 @@ class Spending:
 
         callers, whole = [world.caller for world in self.worlds], self.totals
         return Totals(
+            # Calls that were begun and came to nothing are given back by their world: only what
+            # was asked counts.
             calls=_less(whole.calls, sum(each.calls_begun - each.released for each in callers)),
             tokens=_less(whole.tokens, sum(each.tokens for each in callers)),
             cost=None if whole.cost is None else max(0.0, whole.cost - sum(c.cost for c in callers)),
             seconds=None if whole.seconds is None
+            # From the beginning of the command: the judge has what time the worker has left.
             else max(0.0, whole.seconds - (time.monotonic() - self.begun_s)),
         )  # fmt: skip
 

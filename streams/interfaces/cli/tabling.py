@@ -39,23 +39,20 @@ class Attached:
     def __call__(self, progress: Progress) -> None:
         if self.inner is not None:
             self.inner(progress)
-        if self.wanted and progress.batches != self.seen:
-            self.seen = progress.batches
-            if self._may_start() and self._learned():
-                self._start()
-
-    def _learned(self) -> bool:
+        if not self.wanted or progress.batches == self.seen:
+            return
+        self.seen = progress.batches
+        # One at a time. Where it found another one at work it is tried again, for that one may end.
+        # After a failure it is not: it would fail with every batch.
+        if self.process is not None and self.process.poll() != UNREACHABLE:
+            return
         scopes = self.worker.learner.scopes.values() if self.worker is not None else ()
-        latest = (scope.memory.latest for scope in scopes)
-        return any(memory.items or memory.learned for memory in latest)
-
-    def _may_start(self) -> bool:
-        """Not while one runs; again after one that found another at work; not after a failure."""
-        return self.process is None or self.process.poll() == UNREACHABLE
-
-    def _start(self) -> None:
+        latest = [scope.memory.latest for scope in scopes]
+        if not any(memory.items or memory.learned for memory in latest):
+            return
         from streams.interfaces.cli.projecting import child_of
 
+        # In a session of its own: Ctrl-C is for the worker, which then lets its child catch up.
         self.process = subprocess.Popen(
             child_of(self.log),
             env=variables(),
@@ -75,6 +72,8 @@ class Attached:
         try:
             self.process.communicate(timeout=CATCH_UP_S)
         except subprocess.TimeoutExpired:
+            # The tables are a view of the log, and can be written again. The worker has ended,
+            # and its caller waits.
             self.process.kill()
             self.process.communicate()
         if self.process.returncode not in (OK, UNREACHABLE):

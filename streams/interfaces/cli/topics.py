@@ -48,6 +48,7 @@ def show_all(log: str | None, *, json: bool) -> None:
     rows = rows_of(opened)
     opened.close()
     if log_url(log).startswith("kafka://"):
+        # On Kafka alone there is one topic more, for the state of workers.
         rows.append(_row(CHECKPOINTS, None, None))  # no command reads them: nobody counts
     for row in rows:
         if json:
@@ -72,9 +73,11 @@ def create(
 
         kafka_log.create(log_url(log), partitions, replicas, min_isr, json=json)
         return
+    # Passed over in silence they would make people believe that there are copies.
     for field, value in (("--replicas", replicas), ("--min-isr", min_isr)):
         if value is not None:
             raise usage("only a log on Kafka has copies", field=field)
+    # A log in one file makes all its topics at once, when it is made.
     open_log(log, create=True).close()
     if json:
         out_json({"log": log_url(log), "topics": [topic.name for topic in TOPICS]})
@@ -85,6 +88,7 @@ def create(
 def faults(log: SqliteLog) -> list[str]:
     """What is wrong with the topics of a log; nothing if they are sound."""
     found = held(log)
+    # What another build left on a log is told of and never removed: it may be needed there.
     known = {topic.name for topic in TOPICS}
     wrong = [
         f"{name}: not a topic of this build, {found[name].size} records"
@@ -92,6 +96,8 @@ def faults(log: SqliteLog) -> list[str]:
     ]
 
     for name, topic, offset in counts.positions(log):
+        # A reader ahead of the log would wait for ever for what it believes to have read, as
+        # after a backup was put back.
         last = found.get(topic, TopicCount(0, 0)).last
         if offset > last and not name.startswith("kafka/"):  # those are offsets of Kafka
             wrong.append(f"{topic}: {name} stands at {offset}, after its last record at {last}")

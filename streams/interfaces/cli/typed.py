@@ -18,6 +18,7 @@ def given_type(said: str | None) -> AnswerType | None:
     if said is None:
         return None
     value: Any = said
+    # A word is a type without options; only an object needs to be JSON.
     if said.lstrip().startswith("{"):
         try:
             value = orjson.loads(said)

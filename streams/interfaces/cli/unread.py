@@ -26,6 +26,7 @@ def unread(url: str | None, *, json: bool) -> int:
         out(f"{each.episode} at {each.at}  {each.role}  {each.how}: {one_line(each.reason)}")
         out(f"  {one_line(each.text)[:100] or '(empty)'}")
     counts = Counter((each.role, each.how) for each in found)
+    # Counts come last, where a reader looks: which role is read badly is what they are for.
     for (role, how), count in sorted(counts.items()):
         out(f"{count:>6,}  {role} {how}")
     if not found:

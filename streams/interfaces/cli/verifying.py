@@ -41,10 +41,14 @@ def verify(
         log = open_log(url)
         only = None if wanted is None else find_episode(log, wanted)
     except CliError as error:
+        # The one argument may be an episode or a file: whoever names a file that is no evidence
+        # would be told of a missing log.
         if url is None and wanted is not None and os.path.isfile(wanted):
             hint = "A log as JSON Lines: --log jsonl:" + wanted
             raise usage(f"{wanted} is a file, and no evidence", field="FILE", hint=hint) from error
         raise
+    # A log from which everybody was erased holds no episode that could be read, and is sound all
+    # the same.
     if only is not None or next(iter(log.records(kinds=(ERASED,))), None) is None:
         need_episodes(log, only)
     with Grading(own=grader_of(grader)) as grading:
@@ -59,6 +63,7 @@ def told_all(log: SqliteLog, done: Verified, *, json: bool) -> int:
     if json:
         out_json(as_json(done))
         return DIVERGED if done.diverged else OK
+    # One cause makes all episodes behind it diverge; the first few say what it is.
     for error in done.diverged[:SHOWN]:
         complain(told(log, error).text())
     if done.left_out:
@@ -117,6 +122,8 @@ def told(log: SqliteLog, error: Diverged) -> CliError:
         )
     template = getattr(error.question, "template", None)
     if part == "template" and template is not None:
+        # Digests differ and say nothing: the texts are compared, if the log has kept the earlier
+        # one.
         recorded, now = word_diff(log.text(recorded) or recorded, template.text)
         part = f"template {template.name}"
     if part == PROMPTS:
@@ -135,17 +142,18 @@ def told(log: SqliteLog, error: Diverged) -> CliError:
 def _prompts(log: SqliteLog, episode: str) -> tuple[str, str]:
     """What prompts say otherwise: by the settings that an episode was opened with, and by its problem."""
     opened, admitted = log.find(episode, "opened"), log.find(episode, "admitted")
-    then = now = ""
+    then: Mapping[str, PromptWords] = {}
+    now: Mapping[str, PromptWords] = {}
     if isinstance(opened, EpisodeOpened):
-        then = _said(orjson.loads(log.text(opened.settings) or "{}").get(PROMPTS, {}))
+        then = orjson.loads(log.text(opened.settings) or "{}").get(PROMPTS, {})
     if isinstance(admitted, ProblemAdmitted):
-        now = _said(admitted.problem.settings.get(PROMPTS, {}))
-    return then, now
-
-
-def _said(prompts: Mapping[str, PromptWords]) -> str:
-    return "\n".join(
-        f"{name}.{where}: {text}"
-        for name, words in sorted(prompts.items())
-        for where, text in texts_of(words)
+        now = admitted.problem.settings.get(PROMPTS, {})
+    said, says = (
+        "\n".join(
+            f"{name}.{where}: {text}"
+            for name, words in sorted(prompts.items())
+            for where, text in texts_of(words)
+        )
+        for prompts in (then, now)
     )
+    return said, says

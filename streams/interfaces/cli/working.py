@@ -8,7 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing, contextmanager, suppress
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from streams.interfaces.cli.draining import drain_when_told, total_spent
 from streams.interfaces.cli.errors import FAILED, OK, SPENT, UNREACHABLE, CliError, usage
@@ -40,27 +40,25 @@ if TYPE_CHECKING:
 @contextmanager
 def only_worker(path: str) -> Generator[None]:
     """Hold the log's worker lock. It dies with the process. Raises a ``CliError`` that names the holder."""
+    # A file beside the log, and a lock of the system on it: the lock goes with the process,
+    # however that ends, where a file that says "taken" would stay behind.
     with open(f"{path}.lock", "a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise _held(path, lock) from error
+            lock.seek(0)
+            pid = lock.read().strip() or "unknown"
+            raise CliError(
+                f"another worker has this log, process {pid}",
+                error="log.busy",
+                exit=UNREACHABLE,
+                where=f"sqlite:{path}",
+                hint=f"Wait for it, or end it: kill {pid}. What it was doing is resumed.",
+            ) from error
         with suppress(OSError):  # on a full disk it holds all the same
             lock.truncate(0)
             os.write(lock.fileno(), str(os.getpid()).encode())
         yield
-
-
-def _held(path: str, lock: IO[str]) -> CliError:
-    lock.seek(0)
-    pid = lock.read().strip() or "unknown"
-    return CliError(
-        f"another worker has this log, process {pid}",
-        error="log.busy",
-        exit=UNREACHABLE,
-        where=f"sqlite:{path}",
-        hint=f"Wait for it, or end it: kill {pid}. What it was doing is resumed.",
-    )
 
 
 def work(
@@ -76,6 +74,7 @@ def work(
     texts: bool = False,
 ) -> int:
     """Run one worker to its end; the exit code. Raises ``CliError`` where the set-up is broken."""
+    from streams.core.backbone import BackboneError
     from streams.interfaces.cli.observing import exporting, place_of
     from streams.interfaces.cli.tabling import Attached
     from streams.runtime.tuning import tune_collector
@@ -85,30 +84,35 @@ def work(
     need_folder(path)
     pages = None if metrics is None else place_of(metrics, "--metrics")
     with only_worker(path):
+        # Made before the worker, which calls it at each change; it learns of its worker right
+        # after.
         projector = Attached(log, on_change, wanted=tables)
         worker = projector.worker = _worker(log, world, config, projector)
         say_expected(world, worker.log, config.policy)
         if on_start is not None:
             on_start(worker)
+        # After everything is loaded: what is there now lives as long as the process.
         tune_collector()
         with projector, exporting(worker.log.path, otlp, texts=texts):
-            outcome = _finished(worker, config, pages)
+            try:
+                outcome = asyncio.run(_run(worker, config, pages))
+            except BackboneError as error:
+                raise as_cli(error, episodes.not_closed(worker.log)) from error
+            finally:
+                worker.log.close()
+            # A projector keeps the same and is at it still; two would overwrite each other.
             if projector.process is None:
-                _keep_learned(path)
+                from streams.runtime.embedded.log import SqliteLog
+                from streams.runtime.embedded.projector import tables_path
+                from streams.runtime.embedded.snapshots import keep
+
+                # A cache of what was learned, for the next start: that it cannot be written is no failure.
+                with (
+                    suppress(OSError, SqliteError, ValueError, LookupError),
+                    closing(SqliteLog(path)) as written,
+                ):
+                    keep(written, tables_path(written.path))
             return report(outcome)
-
-
-def _keep_learned(path: str) -> None:
-    """What was learned, beside the log, for the next start. It is a cache: that it cannot be written is no failure."""
-    from streams.runtime.embedded.log import SqliteLog
-    from streams.runtime.embedded.projector import tables_path
-    from streams.runtime.embedded.snapshots import keep
-
-    with (
-        suppress(OSError, SqliteError, ValueError, LookupError),
-        closing(SqliteLog(path)) as log,
-    ):
-        keep(log, tables_path(log.path))
 
 
 def _worker(
@@ -142,12 +146,15 @@ def sandbox_of(config: WorkerConfig) -> Sandbox | None:
     missing = sandbox.missing()
     if missing is None:
         return sandbox
+    # Said and not refused: graders of other answers go on, and code counts as not measured, never
+    # as wrong.
     say(f"--run-code: nothing is run, and code is not measured: {missing}")
     return None
 
 
 def need_end(url: str, *, until_idle: bool) -> None:
     """Raises a usage error where a judge is to be asked at the end of a worker that has none, or is not alone."""
+    # A judge beside workers that go on would ask about answers whose labels are still to come.
     if not until_idle or url.startswith("kafka://"):
         raise usage(
             "a judge is asked when the work is done",
@@ -167,29 +174,18 @@ def working_world(models: Models, totals: Totals | None) -> World:
     return world
 
 
-def _finished(worker: Worker, config: WorkerConfig, pages: tuple[str, int] | None) -> Outcome:
-    """How the worker's run ended. Raises a ``CliError`` where its set-up is broken."""
-    from streams.core.backbone import BackboneError
-
-    log = worker.log
-    try:
-        return asyncio.run(_run(worker, config, pages))
-    except BackboneError as error:
-        raise as_cli(error, episodes.not_closed(log)) from error
-    finally:
-        log.close()
-
-
 async def _run(worker: Worker, config: WorkerConfig, pages: tuple[str, int] | None) -> Outcome:
     from streams.interfaces.cli.observing import serving
     from streams.telemetry.worker import Pages
 
+    # In the loop that works, because only there the answers in flight can be waited for.
     drain_when_told(worker.world, lambda _: worker.drain())
     try:
         with closing(Pages(worker)) as shown:
             async with serving(shown.told, pages):
                 return await worker.run(until_idle=config.until_idle, settle=config.settle)
     finally:
+        # Also after an error: connections and child processes of models do not end by themselves.
         await worker.world.close()
 
 
@@ -199,6 +195,7 @@ def report(outcome: Outcome) -> int:
         say(f"{episode}: parked; see metalogue doctor")
     if outcome.spent is not None:
         raise total_spent(outcome.spent)
+    # These are told of below, with what they wait for.
     known = {*outcome.asked, *outcome.unpaid}
     for held in [each for each in outcome.held if each not in known][:10]:
         say(f"{held}: waits")
@@ -206,6 +203,7 @@ def report(outcome: Outcome) -> int:
         say(f"{why}: {plural(count, 'problem')} wait{'s' if count == 1 else ''} for the next day")
     for episode in outcome.asked[:10]:
         say(f"{episode}: waits for a person; see metalogue review show {episode}")
+    # What needs a person comes before what only needs time.
     if outcome.parked or outcome.asked:
         return FAILED
     if outcome.unpaid:  # what else is held waits for these
