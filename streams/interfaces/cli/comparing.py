@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -68,13 +69,22 @@ class Compared:
                 if error.field == "--policy":
                     error.field = "--policies"
                 raise
+        labelled = built_in(self.source)  # its answers lie elsewhere
         try:
-            labelled = any(_has_answer(line.raw) for line in lines_of(self.source, self.data))
+            for line in lines_of(self.source, self.data):
+                with suppress(ValueError):  # producing it says what is wrong with the line
+                    record: Any = orjson.loads(line.raw)
+                    labelled |= (
+                        isinstance(record, dict)
+                        and cast("dict[str, Any]", record).get("answer") is not None
+                    )
+                if labelled:
+                    break
         except NoSource as error:
             raise usage(str(error), field="SOURCE", error="input.source") from error
         # A comparison pays for every policy on every problem. That nobody could tell them apart
-        # afterwards is worth a warning before; a built-in set has its answers elsewhere.
-        if not labelled and not built_in(self.source):
+        # afterwards is worth a warning before.
+        if not labelled:
             say(
                 f"{self.source}: no problem has an answer. Accuracy is known only of what a checker of its "
                 "problem can decide, or --judge"
@@ -93,14 +103,6 @@ class Compared:
     def options(self) -> Options:
         """Which file is read, and how much of it."""
         return Options(files=files_of(self.source, self.data), problems=self.limit)
-
-
-def _has_answer(raw: bytes) -> bool:
-    try:
-        record: Any = orjson.loads(raw)
-    except ValueError:
-        return False  # producing it says what is wrong with the line
-    return isinstance(record, dict) and cast("dict[str, Any]", record).get("answer") is not None
 
 
 def compare(wanted: Wanted, printed: Printed) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, get_origin
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PositiveInt
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationInfo, field_validator
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -20,36 +20,6 @@ from streams.interfaces.cli.config_sources import DOTENV, PREFIX, yaml_path
 
 LEVELS = ("debug", "info", "warning", "warn", "error", "critical", "trace", "none", "off")
 SCHEMES = ("sqlite:", "kafka://", "jsonl:")
-
-
-def _names_a_log(url: str) -> str:
-    # In other programs LOG is a level. A file that is called `debug` would be made without this.
-    if url.lower() in LEVELS:
-        raise ValueError("this is a level, and here stands the event log to work on")
-    if not url.startswith(SCHEMES) and not url.endswith(".db"):
-        raise ValueError("this names no event log")
-    return url
-
-
-# Prices and budgets are read where they are needed, much later. They are tried here as well, so
-# that a wrong one is told with its place before any work begins.
-def _are_prices(said: dict[str, str]) -> dict[str, str]:
-    book_of(said)
-    return said
-
-
-def _are_budgets(said: dict[str, str]) -> dict[str, str]:
-    budgets_of(said)
-    return said
-
-
-def _parted(said: object) -> object:
-    """Names with commas between them, as a variable holds them; a list of the YAML file as it is."""
-    return (
-        [each.strip() for each in said.split(",") if each.strip()]
-        if isinstance(said, str)
-        else said
-    )
 
 
 class Kafka(BaseModel):
@@ -86,10 +56,18 @@ class Dashboard(BaseModel):
 
     listen: str = "127.0.0.1:8790"
     """Where it listens, as HOST:PORT."""
-    allowed_hosts: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_parted)] = ()
+    allowed_hosts: Annotated[tuple[str, ...], NoDecode] = ()
     """Names that it is reached by, with commas between them; needed where it listens everywhere."""
     token: str | None = None
     """Who gives it may send dead letters on again and judge answers; without one the dashboard only reads."""
+
+    @field_validator("allowed_hosts", mode="before")
+    @classmethod
+    def part(cls, said: object) -> object:
+        """Names with commas between them, as a variable holds them; a list of the YAML file as it is."""
+        if not isinstance(said, str):
+            return said
+        return [each.strip() for each in said.split(",") if each.strip()]
 
 
 class Config(BaseSettings):
@@ -106,7 +84,7 @@ class Config(BaseSettings):
         frozen=True,
     )
 
-    log: Annotated[str, AfterValidator(_names_a_log)] = "sqlite:metalogue.db"
+    log: str = "sqlite:metalogue.db"
     """The event log: sqlite:PATH, kafka://HOST:PORT or jsonl:PATH."""
     keys: str | None = None
     """The file for the keys of subjects of a log that is begun, so that what is said of them can be erased."""
@@ -122,11 +100,11 @@ class Config(BaseSettings):
     """Episodes in flight."""
     max_connections: PositiveInt = 64
     """Model calls in flight per endpoint."""
-    prices: Annotated[dict[str, str], AfterValidator(_are_prices)] = {}
+    prices: dict[str, str] = {}
     """What a million tokens of a model cost: MODEL: IN,OUT[,CACHED]."""
     price_list: str | None = None
     """A file with a list of prices, its name and its date."""
-    budgets: Annotated[dict[str, str], AfterValidator(_are_budgets)] = {}
+    budgets: dict[str, str] = {}
     """What the problems of a tenant may spend on a day of UTC: TENANT: calls=N,tokens=N,cost=X; * for the rest."""
     statements: dict[str, Statement] = {}
     """How the problems of a domain of one's own are put: DOMAIN: what is to be done, the form of the answer."""
@@ -142,6 +120,29 @@ class Config(BaseSettings):
     """The runtime on Kafka."""
     dashboard: Dashboard = Dashboard()
     """The dashboard."""
+
+    @field_validator("log")
+    @classmethod
+    def need_log(cls, url: str) -> str:
+        """Raises a ``ValueError`` for what names no event log."""
+        # In other programs LOG is a level. A file that is called `debug` would be made without this.
+        if url.lower() in LEVELS:
+            raise ValueError("this is a level, and here stands the event log to work on")
+        if not url.startswith(SCHEMES) and not url.endswith(".db"):
+            raise ValueError("this names no event log")
+        return url
+
+    @field_validator("prices", "budgets")
+    @classmethod
+    def need_readable(cls, said: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        """Raises a ``ValueError`` for a price or budget that cannot be read."""
+        # They are read where they are needed, much later. They are tried here as well, so that a
+        # wrong one is told with its place before any work begins.
+        if info.field_name == "prices":
+            book_of(said)
+        else:
+            budgets_of(said)
+        return said
 
     @classmethod
     def settings_customise_sources(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import socket
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +29,7 @@ NOTED_S = 2.0
 def dashboard(log: str | None, *, listen: str | None, names: Iterable[str], browser: bool) -> int:
     """Serve the dashboard of a log until told to end; the exit code."""
     from streams.interfaces.cli.config import load
+    from streams.runtime.embedded.files import copy_to
 
     need_extra("starlette", "web")
     said = load().dashboard
@@ -39,7 +42,16 @@ def dashboard(log: str | None, *, listen: str | None, names: Iterable[str], brow
         path = importing.path
     else:
         open_log(url).close()  # says what is wrong with it, if anything is
-        path = _copied(url) if url.startswith("jsonl:") else Path(log_path(url))
+        # Pages ask SQL of a file, and a log of lines has none. Theirs must last as long as this
+        # process, and no longer.
+        if url.startswith("jsonl:"):
+            folder = tempfile.TemporaryDirectory(prefix="metalogue-")
+            atexit.register(folder.cleanup)
+            path = Path(folder.name) / "log.db"
+            with closing(open_log(url)) as read:
+                copy_to(read.db, path)
+        else:
+            path = Path(log_path(url))
     listening = listening_at(host, port)
     from streams.interfaces.dashboard.app import Dashboard
     from streams.interfaces.dashboard.live_log import LiveLog
@@ -93,24 +105,6 @@ class Importing:
             # A group without a coordinator hides how far workers are, and no more than that.
             with suppress(CliError):
                 reached(self.log.place, self.log.note_intake)
-
-
-def _copied(url: str) -> Path:
-    """A log of JSON Lines as a file of its own, gone with this process."""
-    import atexit
-    import tempfile
-    from contextlib import closing
-
-    from streams.runtime.embedded.files import copy_to
-
-    # Pages ask SQL of a file, and a log of lines has none. Theirs must outlive this function, and
-    # no longer than the process.
-    folder = tempfile.TemporaryDirectory(prefix="metalogue-")
-    atexit.register(folder.cleanup)
-    path = Path(folder.name) / "log.db"
-    with closing(open_log(url)) as read:
-        copy_to(read.db, path)
-    return path
 
 
 def listening_at(host: str, port: int) -> socket.socket:

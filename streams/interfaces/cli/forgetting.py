@@ -146,7 +146,27 @@ def _page(domain: str, problem_id: str, traced: list[Lineage], held: dict[str, i
     for each in traced:
         page.line()
         page.line((each.scope, "strong"), f"   {plural(len(each.episodes), 'episode')}")
-        for name, said in _rows(each).items():
+        rules = ", ".join(f"{count} of the {role}" for role, count in each.rules.items())
+        lessons = f"{plural(len(each.lessons), 'lesson')}  {_some(each.lessons)}"
+        closed, influenced = "none", "no later episode"
+        if each.versions:
+            span = " to ".join(dict.fromkeys((each.versions[0], each.versions[-1])))
+            closed = f"{plural(len(each.versions), 'version')}: {span}"
+        if each.influenced:
+            many = plural(len(each.influenced), "later episode")
+            influenced = f"{many}  {_some(each.influenced)}; not run again"
+        rows = {
+            "withdrawn": lessons.rstrip(),
+            "stale rules": rules or "none",
+            "closed again": closed,
+            "model calls": f"{each.calls}, to write those rules again (more where a reply cannot be read)",
+            "influenced": influenced,
+            "warm starts": _some(each.warmed) or "none",
+        }
+        if each.queued:
+            what = plural(each.queued, "episode")
+            rows["queued"] = f"{what} of it, to be answered still; nothing is learned from them"
+        for name, said in rows.items():
             first, *more = wrap(said, page.width - INDENT)
             page.line((f"{name:<{INDENT}}", "dim"), first)
             for line in more:
@@ -158,29 +178,6 @@ def _page(domain: str, problem_id: str, traced: list[Lineage], held: dict[str, i
         f"{held['feedback']} of feedback, {plural(held['learning'], 'lesson')} as distilled. {STAYS}"
     )
     return page
-
-
-def _rows(each: Lineage) -> dict[str, str]:
-    """What would become of a scope, by what it is of."""
-    rules = ", ".join(f"{count} of the {role}" for role, count in each.rules.items())
-    versions = each.versions
-    span = "none" if not versions else " to ".join(dict.fromkeys((versions[0], versions[-1])))
-    influenced = plural(len(each.influenced), "later episode")
-    withdrawn = f"{plural(len(each.lessons), 'lesson')}  {_some(each.lessons)}"
-    rows = {
-        "withdrawn": withdrawn.rstrip(),
-        "stale rules": rules or "none",
-        "closed again": f"{plural(len(versions), 'version')}: {span}" if versions else "none",
-        "model calls": f"{each.calls}, to write those rules again (more where a reply cannot be read)",
-        "influenced": f"{influenced}  {_some(each.influenced)}; not run again"
-        if each.influenced
-        else "no later episode",
-        "warm starts": _some(each.warmed) or "none",
-    }
-    if each.queued:
-        what = plural(each.queued, "episode")
-        rows["queued"] = f"{what} of it, to be answered still; nothing is learned from them"
-    return rows
 
 
 def _some(names: tuple[str, ...]) -> str:

@@ -84,7 +84,19 @@ def _run(arguments: list[str]) -> int:
     except (CliError, BrokenPipeError, KeyboardInterrupt):
         raise
     except Exception as error:
-        return _unforeseen(error)
+        from streams.interfaces.cli.log_faults import fault_of
+        from streams.interfaces.cli.places import refused, unnamed
+
+        # What went wrong with the log's file, with a path that the system names or with a full disk
+        # is known; all else is our fault.
+        found = fault_of(error)
+        if found is None and isinstance(error, OSError):
+            found = unnamed(error) if error.filename is None else refused(error)
+        if found is None and FLAGS.debug:
+            raise
+        detail = f"{type(error).__name__}: {error}"
+        hint = "This is a defect of Metalogue. The same command with --debug shows where."
+        return _report(found or CliError(detail, error="defect", exit=FAILED, hint=hint))
     return result if isinstance(result, int) else OK
 
 
@@ -116,23 +128,6 @@ def _report(error: CliError) -> int:
     else:
         complain(error.text())
     return error.exit
-
-
-def _unforeseen(error: Exception) -> int:
-    """What went wrong with the log's file, a path that the system names or a full disk; else it is our fault."""
-    from streams.interfaces.cli.log_faults import fault_of
-    from streams.interfaces.cli.places import refused, unnamed
-
-    found = fault_of(error)
-    if found is None and isinstance(error, OSError):
-        found = unnamed(error) if error.filename is None else refused(error)
-    if found is not None:
-        return _report(found)
-    if FLAGS.debug:
-        raise error
-    detail = f"{type(error).__name__}: {error}"
-    hint = "This is a defect of Metalogue. The same command with --debug shows where."
-    return _report(CliError(detail, error="defect", exit=FAILED, hint=hint))
 
 
 __all__ = ["USAGE", "main", "typer"]

@@ -32,8 +32,15 @@ Name: TypeAlias = tuple[str, str, str]
 class Cause:
     """Refusals that say the same."""
 
+    code: str
+    place: str
     what: str
     lines: int = 0
+
+    def text(self) -> str:
+        """What is wrong, and in which field."""
+        where = f"{self.place}: " if self.place else ""
+        return f"{where}{self.what} [{self.code}]"
 
 
 @dataclass(slots=True)
@@ -55,7 +62,7 @@ class Refusals:
         # By what differs between causes, and not by what is quoted of the line: every line quotes
         # something else.
         name = error.code, error.field, _VARIES.sub("…", error.what)
-        cause = self.causes.setdefault(name, Cause(error.what))
+        cause = self.causes.setdefault(name, Cause(error.code, error.field, error.what))
         cause.lines += 1
         # Lines of one cause quote different values: from the second on the cause is told without
         # them.
@@ -67,7 +74,7 @@ class Refusals:
             return True
         # Of a stream the end may never come: each power of ten is told instead.
         if self.streamed and str(cause.lines).strip("0") == "1":
-            complain(f"{self.source}: {cause.lines:,} refused so far: {_words(name, cause)}")
+            complain(f"{self.source}: {cause.lines:,} refused so far: {cause.text()}")
         return False
 
     def tell(self, error: BadLine, at: str, hint: str) -> None:
@@ -88,15 +95,10 @@ class Refusals:
         if total == self.told:
             return
         complain(f"{self.source}: {total:,} refused, by cause:")
-        found = sorted(self.causes.items(), key=lambda each: -each[1].lines)
-        for name, cause in found[:CAUSES]:
-            complain(f"{cause.lines:>9,}  {_words(name, cause)}")
+        found = sorted(self.causes.values(), key=lambda each: -each.lines)
+        for cause in found[:CAUSES]:
+            complain(f"{cause.lines:>9,}  {cause.text()}")
         if others := found[CAUSES:]:
-            lines = sum(cause.lines for _, cause in others)
+            lines = sum(cause.lines for cause in others)
             complain(f"{lines:>9,}  of {len(others):,} other causes")
         complain(f"  {self.kept}")
-
-
-def _words(name: Name, cause: Cause) -> str:
-    code, place, _ = name
-    return f"{place}: {cause.what} [{code}]" if place else f"{cause.what} [{code}]"

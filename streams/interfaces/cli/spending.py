@@ -31,17 +31,16 @@ class Spending:
         from streams.answering.calls import Totals
 
         callers, whole = [world.caller for world in self.worlds], self.totals
+        # Calls that were begun and came to nothing were released by their world: only what was
+        # asked counts.
+        spent_calls = sum(each.calls_begun - each.released for each in callers)
+        spent_tokens = sum(each.tokens for each in callers)
+        spent_cost = sum(each.cost for each in callers)
+        # From the beginning of the command: the judge has what time the worker has left.
+        spent_s = time.monotonic() - self.begun_s
         return Totals(
-            # Calls that were begun and came to nothing are given back by their world: only what
-            # was asked counts.
-            calls=_less(whole.calls, sum(each.calls_begun - each.released for each in callers)),
-            tokens=_less(whole.tokens, sum(each.tokens for each in callers)),
-            cost=None if whole.cost is None else max(0.0, whole.cost - sum(c.cost for c in callers)),
-            seconds=None if whole.seconds is None
-            # From the beginning of the command: the judge has what time the worker has left.
-            else max(0.0, whole.seconds - (time.monotonic() - self.begun_s)),
-        )  # fmt: skip
-
-
-def _less(most: int | None, spent: int) -> int | None:
-    return None if most is None else max(0, most - spent)
+            calls=None if whole.calls is None else max(0, whole.calls - spent_calls),
+            tokens=None if whole.tokens is None else max(0, whole.tokens - spent_tokens),
+            cost=None if whole.cost is None else max(0.0, whole.cost - spent_cost),
+            seconds=None if whole.seconds is None else max(0.0, whole.seconds - spent_s),
+        )
