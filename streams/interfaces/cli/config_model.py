@@ -125,7 +125,8 @@ class Config(BaseSettings):
     @classmethod
     def need_log(cls, url: str) -> str:
         """Raises a ``ValueError`` for what names no event log."""
-        # In other programs LOG is a level. A file that is called `debug` would be made without this.
+        # In other programs LOG is a level. A file that is called `debug` would be made without
+        # this.
         if url.lower() in LEVELS:
             raise ValueError("this is a level, and here stands the event log to work on")
         if not url.startswith(SCHEMES) and not url.endswith(".db"):
@@ -154,8 +155,8 @@ class Config(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """First wins: the environment, then ``.env``, then the YAML file."""
-        # Files of secrets are left out: `config_sources`, which knows the places of all others, could not
-        # say where such a value stands.
+        # Files of secrets are left out: `config_sources`, which knows the places of all others,
+        # could not say where such a value stands.
         yaml = YamlConfigSettingsSource(settings_cls, yaml_file=yaml_path())
         # Without `init_settings` tests and programs could not give values themselves.
         return (init_settings, env_settings, dotenv_settings, yaml)

@@ -109,8 +109,8 @@ def _check_variables(bound: Iterable[Binding], places: Mapping[str, int]) -> Non
             what = "${...} is not filled in: a file of the working directory takes nothing from the environment"
             raise _wrong("value", what, f"{DOTENV}:{places[name]}", name)
     for each in bound:
-        # Each line may name the one before it twice: forty such lines would fill a terabyte. So sizes
-        # are added up from the text alone, before anything is filled in.
+        # Each line may name the one before it twice: forty such lines would fill a terabyte. So
+        # sizes are added up from the text alone, before anything is filled in.
         name, value = each.key or "", each.value or ""
         named = (re.split("[:}]", part, maxsplit=1)[0] for part in value.split("${")[1:])
         sizes[name] = len(value) + sum(

@@ -64,15 +64,16 @@ def consume(
     with closing(open_log(log)) as opened, Stop() as stop:
         after, wanted = _start(opened, start, consumer)
         while not stop.asked:
-            # Asked for before reading: what is appended meanwhile changes it, and is not slept over.
+            # Asked for before reading: what is appended meanwhile changes it, and is not slept
+            # over.
             seen = opened.data_version()
             taken = list(opened.messages(TOPIC, after, BATCH))
             for offset, _, _, value in taken:
                 if wanted is None or wanted(offset):
                     unreadable += not _print(offset, value, json)
                 after = offset
-            # Out before it is committed: whoever is killed between the two is given an answer twice.
-            # The other way round it would be lost.
+            # Out before it is committed: whoever is killed between the two is given an answer
+            # twice. The other way round it would be lost.
             flush()
             if taken and consumer is not None:
                 opened.commit_position(consumer, TOPIC, after)

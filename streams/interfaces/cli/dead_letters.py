@@ -83,7 +83,8 @@ def replay(
     if file is not None:
         try:
             with nullcontext(sys.stdin.buffer) if file == "-" else open(file, "rb") as given:
-                # Two more than a line may have: its end, and the byte that tells that it is too long.
+                # Two more than a line may have: its end, and the byte that tells that it is too
+                # long.
                 mended = given.read(LINE_BYTES + 2).strip(b"\r\n")
         except OSError as error:
             what = f"{file}: {error.strerror}"

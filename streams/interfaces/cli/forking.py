@@ -104,8 +104,8 @@ def _for_parent(log: SqliteLog, parent: str, wanted: Wanted) -> Change:
     if not isinstance(opened, EpisodeOpened):
         return change
     if change.policy is not None:
-        # A policy of one's own has to be given, so that it may run at all. If it is the very file that
-        # the parent ran, it changes nothing: a change of policy would start the episode over.
+        # A policy of one's own has to be given, so that it may run at all. If it is the very file
+        # that the parent ran, it changes nothing: a change of policy would start the episode over.
         with suppress(NoPolicy):
             own = find_recorded(find, opened.policy, opened.policy_version)
             if own.origin and own.origin == find(change.policy).origin:

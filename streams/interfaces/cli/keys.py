@@ -64,8 +64,8 @@ def found(
         try:
             return opens(place)
         except NoKeys:
-            # The settings may say where the file was moved to, but never overrule one that was named
-            # for this command.
+            # The settings may say where the file was moved to, but never overrule one that was
+            # named for this command.
             moved = None if place is not None else _set()
             if moved is None:
                 raise

@@ -72,7 +72,8 @@ def _of_sqlite(error: sqlite3.Error) -> CliError | None:
         return full(str(error))
     if code == sqlite3.SQLITE_CANTOPEN:
         path = Path(FLAGS.log).absolute()
-        # SQLite says the same of a file without rights. Where there are rights, it ran out of handles.
+        # SQLite says the same of a file without rights. Where there are rights, it ran out of
+        # handles.
         if all(os.access(each, os.W_OK) for each in (path, path.parent)):
             hint = "Are too many files open? See ulimit -n"
             return _fault("unreachable", UNREACHABLE, str(error), hint)

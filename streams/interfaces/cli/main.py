@@ -31,8 +31,8 @@ Set for the process, so that it holds for what libraries make too. A mode that i
 def main(arguments: list[str] | None = None) -> int:
     """Run one command. Returns the exit code; with no arguments given, ends the process with it."""
     if arguments is None:
-        # Whoever started us may have closed a stream. The next file that is opened would come to stand
-        # in its place, and what is meant for people would be written into a log.
+        # Whoever started us may have closed a stream. The next file that is opened would come to
+        # stand in its place, and what is meant for people would be written into a log.
         for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
             if getattr(sys, name) is None:
                 setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))

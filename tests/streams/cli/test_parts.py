@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 from hashlib import sha256
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -135,7 +136,8 @@ def test_two_pulls_at_once_do_not_write_one_file(
     tiny: Gguf, capsys: pytest.CaptureFixture[str]
 ) -> None:
     models.home().mkdir(parents=True)
-    with parts._alone(models.home() / "tiny.gguf.part"):  # pyright: ignore[reportPrivateUsage]
+    with (models.home() / "tiny.gguf.part").open("a+b") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
         assert main(["models", "pull", "tiny", "--from", "index"]) == 5
     assert "another pull" in capsys.readouterr().err
 
