@@ -29,24 +29,21 @@ def puzzles() -> tuple[tuple[int, int, int, int], ...]:
 
 def solve(numbers: Numbers) -> str | None:
     """One exact solution, such as ``(10 - 4) * 5 - 6``, or ``None`` when there is none."""
-    return next(_endings(_sorted(numbers)), None)
+    return next(_endings(numbers), None)
 
 
 @lru_cache(_MEMORY)
 def solutions(numbers: Numbers) -> tuple[str, ...]:
     """Different exact solutions in a fixed order; one for each pair of partial values."""
-    return tuple(dict.fromkeys(_endings(_sorted(numbers))))
-
-
-def _sorted(numbers: Numbers) -> Numbers:
-    if len(numbers) != 4:
-        raise ValueError(f"a puzzle has four numbers, not {len(numbers)}")
-    return tuple(sorted(numbers))
+    return tuple(dict.fromkeys(_endings(numbers)))
 
 
 def _endings(numbers: Numbers) -> Iterator[str]:
     """Expressions whose last operation makes 24 out of two partial values."""
-    for some, others in _splits(numbers):
+    if len(numbers) != 4:
+        raise ValueError(f"a puzzle has four numbers, not {len(numbers)}")
+    # In order, so that a puzzle has the same solutions however its numbers are told.
+    for some, others in _splits(tuple(sorted(numbers))):
         right = _reach(others)
         for value, text in _reach(some).items():
             for operation, wanted in _wanted(value):
