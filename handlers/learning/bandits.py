@@ -78,12 +78,14 @@ def arms_of(state: State, constants: State) -> list[Arm]:
     known = cast("Sequence[Mapping[str, Any]]", state.get("arms", ()))
     if not known:
         return start(constants["start"])
-    # JSON knows no tuples, and ``dual`` finds a regression again by its rows: they
-    # must be hashable.
-    return [
-        Arm(**{**arm, "rows": tuple((str(x), float(r)) for x, r in arm.get("rows", ()))})
-        for arm in known
-    ]
+    arms: list[Arm] = []
+    for arm in known:
+        # JSON knows no tuples, and ``dual`` finds a regression again by its rows:
+        # they must be hashable.
+        values: dict[str, Any] = dict(arm)
+        values["rows"] = tuple((str(x), float(reward)) for x, reward in arm.get("rows", ()))
+        arms.append(Arm(**values))
+    return arms
 
 
 def written(arm: Arm) -> dict[str, Any]:

@@ -126,7 +126,7 @@ def through(
             return cast("R", done.value)
         here = f"{at}{turn}"
         turn += 1
-        put = request
+        put: Any = request
         if isinstance(request, All):
             fork = cast("All[Any]", request)
             lanes = [
@@ -144,4 +144,4 @@ def through(
             continue
         act, given = steps.send, reply if read is None else read(reply)
         if watch is not None:
-            watch.see(here, request, given)
+            watch.see(here, cast("object", request), given)
