@@ -181,8 +181,8 @@ def _rebuild(
     spent, busy = time.perf_counter() - began, time.process_time() - cpu
     written = TableSet(folder, LogSource(log, state), names) if names else None
     if written is not None:
-        # The mark says that the tables are whole: it goes first and comes back last, so that a
-        # process that dies in between leaves tables that the next one writes anew.
+        # The mark says that the tables are whole: it goes first and comes back last. Where a process
+        # dies in between, the next one looks through them before it goes on with any.
         written.mark.unlink(missing_ok=True)
         written.dimensions = state.dimensions
         for name in names:
