@@ -52,6 +52,7 @@ def asked(
     problem: Problem | None = None
     try:
         body, ours = data_of(headers, value)
+        # An envelope says that it is meant as a problem of ours; its errors are then told in those terms.
         problem, label = problem_on(body) if ours else foreign(body)
         problem = with_known_type(problem, None if label is None else label.reference)
         problem = under_prompts(problem, prompts)
@@ -89,7 +90,7 @@ def problem_on(body: bytes) -> tuple[Problem, Feedback | None]:
             return foreign(body)
         except BadLine:
             pass
-        raise
+        raise  # the first error: it names the field that is wrong in what was meant
 
 
 def foreign(body: bytes) -> tuple[Problem, Feedback | None]:

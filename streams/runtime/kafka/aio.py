@@ -84,6 +84,20 @@ def take_back(producer: Any, topic: str, partition: int, records: int) -> None:
         numbers.increment_sequence_number(spot(topic, partition), -records)
 
 
+async def record_at(consumer: Any, tp: Any, offset: int) -> Any:
+    """The record at an offset of a partition, which has to lie before its end; nothing if it is gone."""
+    consumer.assign([tp])
+    consumer.seek(tp, offset)
+    while True:
+        found = await consumer.getmany(tp, timeout_ms=500, max_records=1)
+        for record in found.get(tp, ()):
+            # A compacted topic gives the next one that is left.
+            return record if record.offset == offset else None
+        # What a transaction leaves behind takes an offset, and no record is ever handed out for it.
+        if await consumer.position(tp) > offset:
+            return None
+
+
 def spot(topic: str, partition: int) -> Any:
     """A partition as aiokafka names it."""
     return module().TopicPartition(topic, partition)

@@ -1,10 +1,13 @@
 """The append side: one idempotent producer a worker, and for each partition a lane that batches by itself.
 
-Theory of operation. A ``Lane`` holds what was added and not yet sent. While one batch of it is under way, what is
-stated meanwhile becomes the next: no timer, no lingering, and under load larger batches by themselves. A batch is
-acknowledged as a whole or its lane is broken, after which it sends nothing more: what came after a record that is
-missing must never stand on the log without it. A ``KafkaWriter`` puts a claim on each record of a lane; whether
-the claim still holds is not asked here but decided by whoever reads, in the order of the log.
+Theory of operation. Whoever states something adds it to a lane, and awaits its commit before acting on it. A lane has
+one batch under way at most. What is stated meanwhile becomes the next: no timer, no lingering. So the order in which
+things were stated is their order on the log, even where batches are sent again.
+
+After a batch failed for good its lane must send nothing more, since later records may rest on the lost ones. What was
+stated and never acknowledged dies with the process. That is why nothing is done on its strength before. A
+``KafkaWriter`` puts a claim on each record of a lane; whether the claim still holds is not asked here but decided by
+whoever reads, in the order of the log.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from schemas.identity import text_key
 from state.journal import Fenced, TooLarge
 from streams.runtime.embedded.log import now_ms
 from streams.runtime.kafka.envelope import Headers, headers_of
+from streams.runtime.kafka.follow import unheard
 from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.refusals import RefusedByBroker
 from streams.runtime.kafka.sending import (
@@ -40,14 +44,6 @@ from streams.runtime.kafka.stamping import Stamps
 Waiting = tuple["asyncio.Future[int]", int]
 Until = Callable[[Callable[[], bool]], Coroutine[Any, Any, None]]
 """Waits for records until something holds."""
-
-
-def _unnoticed(partition: int) -> None:
-    """Nobody has claimed it."""
-
-
-def _unheard(error: Exception) -> None:
-    """Whoever awaits the commit hears of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +67,7 @@ class Appender:
     def __init__(
         self,
         place: KafkaAddress,
-        broken: Callable[[Exception], None] = _unheard,
+        broken: Callable[[Exception], None] = unheard,
         patience_s: float | None = PATIENCE_S,
         sizes: Sizes | None = None,
     ) -> None:
@@ -80,7 +76,7 @@ class Appender:
         self.sessions = Sessions(place, patience_s)
         self.lanes: dict[tuple[str, int], Lane] = {}
         self.given_up: Exception | None = None
-        self.outgrown: Callable[[int], None] = _unnoticed
+        self.outgrown: Callable[[int], None] = unheard
         """Told of a partition that took less than its topic says."""
         self.appended = 0
         self.appended_s: float | None = None
@@ -203,9 +199,11 @@ class Lane:
             self.flying, self.flown_s = 0, None
             for done, index in waiting:
                 if not done.done():
-                    # The batch that holds the row is the last one that begins at or before it. A commit of
-                    # nothing is done where the lane stood.
-                    first, base = max((s for s in spans if s[0] <= index), default=(index, before))
+                    # Batches need not lie side by side: other writers append to the partition, too.
+                    # Who stated nothing gets the place of what was there before.
+                    first, base = max(
+                        (span for span in spans if span[0] <= index), default=(index, before)
+                    )
                     done.set_result(base + index - first)
         self.pump = None
 
@@ -218,7 +216,7 @@ class Lane:
             try:
                 offset = await self.appender.sessions.send(filled, self.topic, self.partition)
             except RefusedByBroker as refused:
-                # Without the right to write no half would be taken either.
+                # Where a right is lacking all of them are refused, and halving would ask for each.
                 if filled.records > 1 and refused.why != "right":
                     end = index + filled.records // 2
                     continue
@@ -227,7 +225,7 @@ class Lane:
                     raise
                 instead = on_refused(refused)
                 if instead is not None:
-                    rows[index] = instead
+                    rows[index] = instead  # alone, for its size is not known to fit yet
                     end = index + 1
                     continue
             else:
@@ -278,6 +276,7 @@ class KafkaWriter:
         room = (most - record_bytes(key, b"", headers)) // (1 + isinstance(event, AnswerEvent))
         if len(value) > room:
             raise TooLarge(event.kind, len(value), room)
+        # Only now: what is too large was never stated, and no closing may be stamped with it.
         self.stamps.stated(episode, address, at_ms, value)
         self.lane.add(key, value, headers, self._outgrown)
 
@@ -298,6 +297,7 @@ class KafkaWriter:
         """Done when everything stated so far was read back, so that it counts. Raises ``Fenced``."""
         await self.commit()
         last = self.lane.last
+        # A claim that is lost fences our records off: then they are read and never count.
         await until(lambda: upto() > last or self.fenced)
         self._check()
 

@@ -26,6 +26,7 @@ class KafkaBudgets:
         """The budgets of a worker, whose world goes by them from now on."""
         made, budgets = cls(worker), worker.world.budgets
         if budgets is not None:
+            # What is asked here is counted when it is read back (``completed``), and must not be counted twice.
             budgets.books = False
             budgets.tenant_of = worker.schedule.tenant_of
             budgets.elsewhere = made.folds

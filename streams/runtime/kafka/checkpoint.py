@@ -26,6 +26,7 @@ def checkpoint_of(worker: KafkaWorker, owned: Owned, waiting: list[str]) -> dict
     start = fold.needed()
     parked = owned.parked()
     waiting = [*waiting, *owned.unanswered()]
+    # What waits for a version or a person does not move by itself, and must not keep a worker from being idle.
     still = len(waiting) + len(parked) - len(owned.shelf)
     moving = len(fold.open) - len(fold.sets) - still + len(owned.queue) + len(owned.adopted)
     gathered = worker.schedule.sets.gathered_in(owned.index)

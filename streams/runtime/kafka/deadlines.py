@@ -47,6 +47,7 @@ def install() -> None:
     send, connect = connection.send, connection.connect
 
     def sent(self: Any, request: Any, expect_response: bool = True) -> Any:
+        # The limit is read while the request is sent, and not when its answer comes: so it may be put back at once.
         whole_s = self._request_timeout
         self._request_timeout = limit_s(request.API_KEY, whole_s)
         try:

@@ -59,6 +59,7 @@ class Consumer(theirs.Consumer):
         if not acked:
             return None
         flying = (m.offset for m in self._unacked_messages if not m.acked and m.tp == tp)
+        # Faust 0.15 commits past messages in flight where work is acknowledged late. A kill then lost problems.
         floor = min(flying, default=None)
         if floor is None:
             return super()._new_offset(tp)

@@ -1,6 +1,8 @@
 """How a worker ends within seconds of being told, though brokers are away: what they do not take in time is given up.
 
-As long as brokers take appends, a drain takes as long as the calls that are in flight.
+As long as brokers take appends, a drain takes as long as the calls that are in flight: they are paid for, and
+their answers are recorded. Without brokers waiting would not help. What is given up then is counted and told, and
+the calls are made again by whoever owns the partition next.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ async def unless(told: asyncio.Event, work: Coroutine[Any, Any, T], grace_s: flo
             return task.result()
     finally:
         asked.cancel()
-        task.cancel()
+        task.cancel()  # on the way out of an error too: nothing of it may go on behind our back
     task.add_done_callback(_hear)
     await asyncio.wait([task], timeout=HURRY_S)
     return None
@@ -67,10 +69,12 @@ class Ending:
         done = asyncio.ensure_future(worker.schedule.finished())
         while not done.done() and not self._stuck():
             await asyncio.wait([done], timeout=GLANCE_S)
+        # Who never joined owns nothing, and has nothing to record.
         if self._stuck() or not worker.owning.joined:
             self._hurry()
             for partition in range(worker.partitions):
                 worker.schedule.cancel(partition)
+        # A task that does not end even so, in a library's thread perhaps, keeps nobody any longer.
         await asyncio.wait([done], timeout=HURRY_S)
         done.cancel()
 

@@ -25,6 +25,7 @@ _JSON = ("content-type", b"application/json")
 _FIXED = (_JSON, ("ce_specversion", b"1.0"), ("ce_source", SOURCE.encode()))
 _STRUCTURED = b"application/cloudevents+json"
 _sequence = count(1)
+# Nearly all headers of a record are those of another one of its episode or its kind: hence the caches.
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,14 @@ def _typed(kind: str) -> tuple[tuple[str, bytes], tuple[str, bytes]]:
 @lru_cache(maxsize=8192)
 def _named(episode: str) -> tuple[tuple[str, bytes], ...]:
     name = episode.encode()
-    return ("ce_subject", name), ("ce_correlationid", name), ("ce_partitionkey", name)
+    caused = event_id(episode, "admitted").encode()
+    # Everything in an episode follows from its admission, which names itself.
+    return (
+        ("ce_subject", name),
+        ("ce_correlationid", name),
+        ("ce_partitionkey", name),
+        ("ce_causationid", caused),
+    )
 
 
 @lru_cache(maxsize=16)
@@ -76,12 +84,10 @@ def headers_of(
     kind: str, episode: str, address: str, at_ms: int, epoch: bytes | None = None
 ) -> Headers:
     """The headers of a record in binary mode."""
-    name = event_id(episode, address).encode()
     made = [
-        ("ce_id", name),
+        ("ce_id", event_id(episode, address).encode()),
         *_typed(kind),
         *_named(episode),
-        ("ce_causationid", name if address == "admitted" else _caused(episode)),
         time_of(at_ms),
         ("ce_sequence", b"%020d" % next(_sequence)),
         *_FIXED,
@@ -89,11 +95,6 @@ def headers_of(
     if epoch is not None:
         made.append(("ce_epoch", epoch))
     return made
-
-
-@lru_cache(maxsize=8192)
-def _caused(episode: str) -> bytes:
-    return event_id(episode, "admitted").encode()
 
 
 def named(headers: Given) -> dict[str, bytes]:

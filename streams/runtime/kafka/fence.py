@@ -43,6 +43,8 @@ class Fence:
     def admits(self, offset: int, said: LogRecord) -> bool:
         """Whether the record at this offset stands under the claim in force."""
         if said.kind == CLAIMED:
+            # Reading to the end and then announcing oneself is not enough: an append of the former owner may land
+            # in between. So a claim names the one that it follows, and the log decides which of two came first.
             if said.epoch not in (None, self.epoch):  # of an earlier build: it follows any
                 return False
             self.epoch, self.by = offset, said.address
@@ -112,6 +114,7 @@ class EventsFold:
         journal = self.open.get(said.episode)
         if journal is None:
             return self._first(offset, said)
+        # A batch that was sent again may lie twice on the log: the first copy of a record counts.
         if said.address in journal:
             self.repeated += said.kind == "completed"
             return False
@@ -124,6 +127,7 @@ class EventsFold:
         if said.episode in self.open and said.kind == "episode.adopted" and _takes_out(said):
             self.open[said.episode] = {said.address: said}  # all that is still needed of it
             return True
+        # A set begins by being opened: its members were admitted, and it was not.
         first = "opened" if is_set(said.episode) else "admitted"
         if said.address != first or said.episode in self.open or said.episode in self.closed:
             return False

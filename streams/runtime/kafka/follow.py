@@ -15,6 +15,10 @@ AT_ONCE = 2_000
 WAIT_MS = 200
 
 
+def unheard(*_: object) -> None:
+    """Takes the place of a listener where nobody listens."""
+
+
 class Follower:
     """One consumer without a group. ``take(topic, partition, record)`` is called in order."""
 
@@ -89,29 +93,29 @@ class Follower:
     async def _loop(self) -> None:
         try:
             while True:
-                await self._turn()
+                if not self.positions:
+                    await asyncio.sleep(0.02)
+                    continue
+                found = await self.consumer.getmany(timeout_ms=WAIT_MS, max_records=AT_ONCE)
+                for tp, records in found.items():
+                    self._hand_on((tp.topic, tp.partition), records)
+                if found:
+                    for each in self.after:
+                        each()
+                    self._tell()
+                await asyncio.sleep(0)  # where much is there, getmany returns without giving way
         finally:
+            # Whoever waits for records has to see that none will come any more.
             self._tell()
-
-    async def _turn(self) -> None:
-        if not self.positions:
-            await asyncio.sleep(0.02)
-            return
-        found = await self.consumer.getmany(timeout_ms=WAIT_MS, max_records=AT_ONCE)
-        for tp, records in found.items():
-            self._hand_on((tp.topic, tp.partition), records)
-        if found:
-            for each in self.after:
-                each()
-            self._tell()
-        await asyncio.sleep(0)
 
     def _hand_on(self, place: Spot, records: list[Any]) -> None:
         for record in records:
+            # Taking a record may drop its partition, or begin it anew elsewhere: so we look each time.
             position = self.positions.get(place)
             if position is None:
                 return
             if record.offset >= position:
+                # Moved before it is taken, so that whoever looks at positions in between counts it as read.
                 self.positions[place] = record.offset + 1
                 self.take(*place, record)
 

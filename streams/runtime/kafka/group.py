@@ -63,6 +63,7 @@ def make(place: KafkaAddress, member: Member, lease: Lease) -> Any:
     async def assigned(_: Any, assigned: Any, **__: Any) -> None:
         ours = {tp.partition for tp in assigned if tp.topic == place.topic("problems")}
         await member.assigned(ours)
+        # Whoever was dealt partitions is in the group, though its first heartbeat is still to come.
         lease.renew()
 
     app.on_partitions_assigned.connect(assigned, weak=False)
@@ -72,6 +73,7 @@ def make(place: KafkaAddress, member: Member, lease: Lease) -> Any:
 def settings_of(place: KafkaAddress, session_s: float) -> dict[str, Any]:
     """Faust's settings, each for a measured reason."""
     rebalance_s = max(10.0, session_s)
+    # Topics are made by `topics create` alone: Faust would make them with settings of its own.
     return {
         "broker": ";".join(f"metalogue://{server}" for server in place.servers.split(",")),
         "value_serializer": "raw",

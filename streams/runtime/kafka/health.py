@@ -80,6 +80,7 @@ class Health:
         waits_s = self.worker.appender.standing.since_s
         if waits_s is not None and now_s - max(waits_s, self.began_s) > PATIENCE_S:
             return Trouble("no append acknowledged", max(waits_s, self.began_s))
+        # The coordinator last of all: a broker that is away takes its heartbeats with it, and is the better reason.
         lease = self.worker.lease
         beat = Trouble("no heartbeat answered", max(lease.renewed, self.began_s))
         heard = now_s - silent.since_s < SILENT_S
@@ -115,6 +116,7 @@ class Health:
     async def _glance(self) -> None:
         while True:
             now_s = time.monotonic()
+            # After a freeze every age is old. Brokers get their whole patience again before anybody is blamed.
             if now_s - self.looked_s > FROZEN_S:
                 self.began_s = now_s
             self.looked_s = now_s
@@ -126,6 +128,7 @@ class Health:
 
     async def _ask_leaders(self) -> None:
         worker, place = self.worker, self.worker.place
+        # Who owns nothing yet asks for any partition at all: what counts is that somebody answers.
         ours = [(place.topic(name), p) for p in worker.owning.partitions for name in READ]
         self.ends = await worker.shared.ends(ours or [(place.topic("checkpoints"), 0)])
         self.heard_s = time.monotonic()

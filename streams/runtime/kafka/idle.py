@@ -1,9 +1,14 @@
-"""Whether anything in the whole log can still move: told by the owners' checkpoints and the topics' ends."""
+"""Whether anything in the whole log can still move: told by the owners' checkpoints and the topics' ends.
+
+No worker sees the others' queues. Each one notes in its checkpoints how far it has read and what is under way, and
+whoever asks compares that with the ends of the topics. Where the two differ somebody has still something to read,
+and may find work in it: then the answer is "not yet".
+"""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from streams.engine.schedule import waiting_places
 from streams.engine.settling import Statement, owing
@@ -92,26 +97,29 @@ class Idle:
 
     async def reached(self, *, settle: bool) -> bool:
         """Whether nothing can move; what settling says is said first."""
-        if not self._quiet() or time.monotonic() - self.looked_s < LOOK_S:
-            return False
-        self.looked_s = time.monotonic()
-        if not await self._still():
-            return False
-        if not settle:
-            return True
-        await self._settle()
-        return not any(c["owing"] for c in self.worker.view.checkpoints.values())
-
-    def _quiet(self) -> bool:
         worker = self.worker
         owned = worker.owning.partitions.values()
-        return (
+        # What is under way here is seen at once, and costs no request: brokers are asked only where nothing is.
+        quiet = (
             worker.owning.joined
             and not worker.schedule.tasks
             and not worker.schedule.ready
             and not (worker.owning.busy or worker.owning.owing)
             and all(each.live and each.learns for each in owned)
         )
+        if not quiet or time.monotonic() - self.looked_s < LOOK_S:
+            return False
+        self.looked_s = time.monotonic()
+        if not await self._still():
+            return False
+        if not settle:
+            return True
+        for index in list(worker.owning.partitions):
+            for scope, found in self._owed(index):
+                if found:
+                    await worker.teacher.settle(scope, found)
+        # Other owners settle what is theirs: their checkpoints tell when they have.
+        return not any(c["owing"] for c in worker.view.checkpoints.values())
 
     async def _still(self) -> bool:
         """Whether every owner has seen the ends of its topics and has nothing under way."""
@@ -121,31 +129,23 @@ class Idle:
             return False
         if any(c["moving"] or c["due"] for c in noted.values()):
             return False
-        ends = await worker.shared.ends(self._places())
+        partitions = range(worker.partitions)
+        names = ("problems", "events", *SHARED)
+        places = [(self.place.topic(name), p) for name in names for p in partitions]
+        ends = await worker.shared.ends(places)
         # It tells what is held by what it has read itself, which no checkpoint of another worker shows.
         if any(
             each < ends[self.place.topic("learning"), p] for p, each in enumerate(worker.view.upto)
         ):
             return False
-        return all(self._seen(noted[p], p, ends) for p in range(worker.partitions))
-
-    def _places(self) -> list[tuple[str, int]]:
-        names = ("problems", "events", "learning", "feedback")
-        return [(self.place.topic(n), p) for n in names for p in range(self.worker.partitions)]
-
-    def _seen(self, noted: dict[str, Any], p: int, ends: dict[tuple[str, int], int]) -> bool:
-        # What was learned or said on one partition releases what waits on any other.
-        partitions = range(self.worker.partitions)
-        shared = {n: sum(ends[self.place.topic(n), i] for i in partitions) for n in SHARED}
+        # What was learned or said on one partition releases what waits on any other: so every owner must have
+        # seen all of it, and of problems and events its own.
+        shared = {n: sum(ends[self.place.topic(n), p] for p in partitions) for n in SHARED}
         return all(
-            noted[n] == ends[self.place.topic(n), p] for n in ("problems", "events")
-        ) and all(noted[name] == total for name, total in shared.items())
-
-    async def _settle(self) -> None:
-        for index in list(self.worker.owning.partitions):
-            for scope, found in self._owed(index):
-                if found:
-                    await self.worker.teacher.settle(scope, found)
+            noted[p][name] == shared.get(name, ends[self.place.topic(name), p])
+            for p in partitions
+            for name in names
+        )
 
     def held(self) -> list[str]:
         """Episodes that wait for a batch which something holds back."""

@@ -1,17 +1,20 @@
 """A log on Kafka as a local SQLite file: what counts is stored, stale and repeated answers are counted.
 
-Theory of operation. Whoever reads a log, be it ``show``, ``verify`` or an export, reads SQLite. For a log on Kafka
-this file is a cache in the home folder: each look reads what came since, in one transaction with the positions
-that it was read up to, so that a look that is killed is as if it had never begun. The claim fence runs over the
-raw records, as in a worker, since only whoever has seen all claims knows which records count. An episode on two
-partitions counts on the lower one. What is published goes to Kafka first, and is then read back like anything
-else: the file never holds what the log does not.
+Theory of operation. Each verb that only reads works on this file, and never on the cluster. A look asks for the ends
+of all topics, reads up to them, and stores what it read together with how far it has read, in one transaction: a
+process that is killed in between reads the same again, and stores it once. One process at a time reads, under a lock
+beside the file.
+
+The claim fence runs over the raw records. An episode on two partitions counts on the lower one, for every reader
+has to decide the same whatever partition it happens to read first. What is published goes to Kafka and is read
+back, never straight into the file: otherwise the file would hold what the fence has not judged.
 """
 
 from __future__ import annotations
 
 import asyncio
 import atexit
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -40,11 +43,8 @@ HAS_PLACES = "select 1 from sqlite_master where name = 'places'"
 TIMED = "insert or ignore into counters select 'timed', coalesce(max(offset), 0) from records"
 """Up to where an earlier build read records: by the time of their batch, not of their statement."""
 PLACE = "insert into places values (?, ?, ?)"
+CLAIMS_IN_FORCE = "select topic, partition, epoch from claims"
 HOME = "select partition from records where episode = ? and address = 'admitted'"
-
-
-def _unwatched() -> None:
-    """Nobody watches."""
 
 
 class KafkaLog(SqliteLog):
@@ -52,6 +52,10 @@ class KafkaLog(SqliteLog):
 
     def __init__(self, place: KafkaAddress, home: Path) -> None:
         self.place = place
+        names = {place.topic(n): n for n in ("problems", "answers", "feedback", *RECORDS)}
+        self.names = names | {place.dead(n): "dead-letters" for n in ("problems", "feedback")}
+        """Topics by full name."""
+        # The readers of this file are no coroutines, while aiokafka has nothing else.
         self.loop = asyncio.new_event_loop()
         try:
             self.partitions, cluster = self._run(topics.known(place))
@@ -67,7 +71,7 @@ class KafkaLog(SqliteLog):
         self.claimants: dict[tuple[str, int], str] = {}
         """Whose claim is in force."""
         with alone(path):
-            # Topics that were deleted and made anew have the same names, and offsets that begin again.
+            # A topic that was deleted and made anew counts from 0 again: its records would be taken for old ones.
             if path.exists() and not self._same_topics(path):
                 drop(path)
             super().__init__(path, create=True)
@@ -75,7 +79,7 @@ class KafkaLog(SqliteLog):
                 self.db.execute(PLACES)
             self.db.execute(LAIN)
             self.db.execute(TIMED)
-        # A commit that a power cut takes back is read from Kafka again.
+        # A power failure may cost the last commits: then they are read from Kafka again.
         self.db.execute("pragma synchronous=normal")
         atexit.register(self.close)
         self.refresh()
@@ -84,6 +88,7 @@ class KafkaLog(SqliteLog):
         return self.loop.run_until_complete(work)
 
     async def _connect(self) -> Any:
+        # aiokafka's consumer wants a running loop as soon as it is made.
         consumer = aio.consumer(self.place, fetch_max_wait_ms=50, max_partition_fetch_bytes=4 << 20)
         await consumer.start()
         return consumer
@@ -92,15 +97,12 @@ class KafkaLog(SqliteLog):
         """Let go of the broker and the file."""
         atexit.unregister(self.close)  # it would come from another thread than the file's
         if not self.loop.is_closed():
-            self._run(self._disconnect())
+            try:
+                self._run(self.consumer.stop())
+            except asyncio.CancelledError:  # aiokafka's own, of a fetch that was to be tried again
+                self._run(self.consumer._client.close())
             self.loop.close()
         super().close()
-
-    async def _disconnect(self) -> None:
-        try:
-            await self.consumer.stop()
-        except asyncio.CancelledError:  # aiokafka's own, of a fetch that was to be tried again
-            await self.consumer._client.close()
 
     def data_version(self) -> int:
         """Looks for what is new, and changes whenever there was something."""
@@ -116,73 +118,68 @@ class KafkaLog(SqliteLog):
 
     # -- reading from Kafka ------------------------------------------------------------------------
 
-    def refresh(self, step: Callable[[], None] = _unwatched) -> None:
+    def refresh(self, step: Callable[[], None] | None = None) -> None:
         """Take in everything up to the present ends; what workers add meanwhile is the next look's.
 
         ``step`` is called whenever something was brought in, for who watches whether anything moves.
         """
         with alone(self.path):
-            ends = self._run(self._ends())
-            while self._run(self._more(ends)):
+            tps = [aio.spot(t, p) for t in self.names for p in range(self.partitions)]
+            # The ends are asked for once. Workers may append faster than we store, and a look has to end.
+            ends: dict[Any, int] = self._run(self.consumer.end_offsets(tps))
+            while True:
+                # Positions are read off the file each time: whoever held the lock before us may have moved them.
+                starts = {tp: self.position(f"{CONSUMER}/{tp.partition}", tp.topic) for tp in ends}
+                wanted = {tp: end for tp, end in ends.items() if end > starts[tp]}
+                if not wanted:
+                    return
+                self._store(*self._run(self._fetch(wanted, starts)))
                 self.versions += 1
-                step()
+                if step is not None:
+                    step()
 
-    def _names(self) -> dict[str, str]:
-        """Topics by full name."""
-        place = self.place
-        names = {place.topic(n): n for n in ("problems", "answers", "feedback", *RECORDS)}
-        return names | {place.dead(n): "dead-letters" for n in ("problems", "feedback")}
-
-    async def _ends(self) -> dict[Any, int]:
-        tps = [aio.spot(t, p) for t in self._names() for p in range(self.partitions)]
-        return dict(await self.consumer.end_offsets(tps))
-
-    async def _more(self, ends: Mapping[Any, int]) -> bool:
-        starts = {tp: self.position(f"{CONSUMER}/{tp.partition}", tp.topic) for tp in ends}
-        wanted = [tp for tp in ends if ends[tp] > starts[tp]]
-        if not wanted:
-            return False
-        self.consumer.assign(wanted)
-        for tp in wanted:
-            self.consumer.seek(tp, starts[tp])
-        positions, found = {tp: starts[tp] for tp in wanted}, list[Any]()
-        while len(found) < AT_ONCE and (left := [tp for tp in wanted if positions[tp] < ends[tp]]):
+    async def _fetch(
+        self, ends: Mapping[Any, int], starts: Mapping[Any, int]
+    ) -> tuple[list[Any], dict[Any, int]]:
+        """Records in the order in which they are stored, and where to read on after them."""
+        positions, found = {tp: starts[tp] for tp in ends}, list[Any]()
+        self.consumer.assign(list(ends))
+        for tp, start in positions.items():
+            self.consumer.seek(tp, start)
+        # What is found is stored in one transaction, and held in memory until then: hence the bound.
+        while len(found) < AT_ONCE:
+            left = [tp for tp, end in ends.items() if positions[tp] < end]
+            if not left:
+                break
             taken = await self.consumer.getmany(*left, timeout_ms=500, max_records=10_000)
             for tp, records in taken.items():
                 found.extend(records)
                 positions[tp] = records[-1].offset + 1
-            # Where nothing comes, what was left are marks of transactions and gaps of compaction: the
-            # consumer steps over them, and no record will say so.
+            # Offsets without a record, such as a transaction's end, are passed over by the position alone.
             for tp in left if not taken else ():
                 positions[tp] = max(positions[tp], await self.consumer.position(tp))
-        self._store(in_time(found))
-        return True
+        return in_time(found), positions
 
     # -- storing -----------------------------------------------------------------------------------
 
-    def _store(self, found: list[Any]) -> None:
-        names = self._names()
-        fences = {(t, p): Fence() for t in RECORDS for p in range(self.partitions)}
-        for topic, partition, epoch in self.db.execute(
-            "select topic, partition, epoch from claims"
-        ):
+    def _store(self, found: list[Any], upto: Mapping[Any, int]) -> None:
+        fences = defaultdict[tuple[str, int], Fence](Fence)
+        for topic, partition, epoch in self.db.execute(CLAIMS_IN_FORCE).fetchall():
             fences[topic, partition] = Fence(epoch)
         homes: dict[str, int | None] = {}
         counted = {"stale": 0, "repeated": 0, "duplicate": 0}
-        upto: dict[tuple[str, int], int] = {}
         with self.transaction():
             for record in found:
-                name = names[record.topic]
+                name = self.names[record.topic]
                 if name in RECORDS:
                     self._record(name, record, fences, homes, counted)
                 else:
                     self._message(name, record)
-                upto[record.topic, record.partition] = record.offset + 1
-            for (topic, partition), offset in upto.items():
-                self.commit_position(f"{CONSUMER}/{partition}", topic, offset)
-            for claimed, fence in fences.items():
-                if fence.claims:
-                    row = (*claimed, fence.epoch, self.claimants[claimed])
+            for tp, offset in upto.items():
+                self.commit_position(f"{CONSUMER}/{tp.partition}", tp.topic, offset)
+            for (topic, partition), fence in fences.items():
+                if fence.claims:  # only those that were read just now: we know their claimants
+                    row = (topic, partition, fence.epoch, self.claimants[topic, partition])
                     self.db.execute("insert or replace into claims values (?, ?, ?, ?)", row)
             for name, more in counted.items():
                 if more:
@@ -205,11 +202,10 @@ class KafkaLog(SqliteLog):
             counted["stale"] += answer
             return
         if said.kind == CLAIMED:
-            worker = ""
-            # Anybody may write to a topic: a claim counts by its place, even where nobody can read whose it is.
+            # Anybody may put a claim there, also one that does not say whose it is.
+            self.claimants[topic, record.partition] = ""
             with suppress(ValueError, LookupError, TypeError):
-                worker = str(orjson.loads(said.body)["worker"])
-            self.claimants[topic, record.partition] = worker
+                self.claimants[topic, record.partition] = str(orjson.loads(said.body)["worker"])
         if topic == "events" and not self._at_home(said, record.partition, homes):
             counted["duplicate"] += answer
             return
@@ -224,6 +220,7 @@ class KafkaLog(SqliteLog):
         at_ms = record.timestamp if said.at_ms is None else said.at_ms
         done = self.db.execute(insert, (*row, at_ms, body))
         if answer and not done.rowcount:
+            # The same record twice was paid for once. It was paid for twice where the two differ.
             first = self.db.execute(FIRST, (said.episode, address)).fetchone()
             counted["repeated"] += first != (said.kind, body, epoch)
 
@@ -232,15 +229,14 @@ class KafkaLog(SqliteLog):
         if not said.episode.startswith("p/"):
             return True
         if said.episode not in homes:
-            row = self.db.execute(HOME, (said.episode,)).fetchone()
-            homes[said.episode] = None if row is None else int(row[0])
+            homes[said.episode] = self._home(said.episode)
         home = homes[said.episode]
         if home is None or home == partition:
             homes[said.episode] = partition if said.address == "admitted" else home
             return home is not None or said.address == "admitted"
         if said.address != "admitted" or partition > home:
             return False
-        # It was admitted on a lower one, too, which was read later: all that came of the higher one goes.
+        # The lower partition came to light late: what the higher one told of the episode does not count any more.
         self.db.execute(
             "delete from records where episode = ? and topic = 'events'", (said.episode,)
         )
@@ -249,6 +245,7 @@ class KafkaLog(SqliteLog):
 
     def _message(self, topic: str, record: Any) -> None:
         key, value = outgoing.name_of(topic, record), record.value or b""
+        # Dead letters stay as they came, byte for byte: whoever mends one has to see what was refused.
         headers = {n: outgoing.header_value(n, v) for n, v in record.headers}
         if topic != "dead-letters":
             with suppress(NotOurs):
@@ -271,43 +268,32 @@ class KafkaLog(SqliteLog):
 
     def whole(self, topic: str, partition: int, offset: int) -> bytes | None:
         """The bytes of a record where it lies on Kafka, if it still does."""
-        return bytes_of(self._run(self._record_at(self.place.topic(topic), partition, offset)))
-
-    async def _record_at(self, topic: str, partition: int, offset: int) -> Any:
-        spot = aio.spot(topic, partition)
+        spot = aio.spot(self.place.topic(topic), partition)
         if not 0 <= partition < self.partitions:
             return None
-        if offset >= (await self.consumer.end_offsets([spot]))[spot]:
+        # Beyond the end we would wait for a record that nobody may ever append.
+        if offset >= self._run(self.consumer.end_offsets([spot]))[spot]:
             return None
-        self.consumer.assign([spot])
-        self.consumer.seek(spot, offset)
-        while True:
-            found = await self.consumer.getmany(spot, timeout_ms=500, max_records=1)
-            for record in found.get(spot, ()):
-                return record if record.offset == offset else None
-            if await self.consumer.position(spot) > offset:
-                return None
+        record = self._run(aio.record_at(self.consumer, spot, offset))
+        return None if record is None else record.value or b""
 
     def _same_topics(self, path: Path) -> bool:
         """Whether the file was read from these topics: none is shorter than what was read of it."""
         old = SqliteLog(path)
         try:
             if not old.db.execute(HAS_PLACES).fetchone():
-                return False
+                return False  # an earlier build's: where answers lie cannot be told without reading them
             rows = old.db.execute(
                 "select name, topic, offset from consumers where name like 'kafka/%'"
             ).fetchall()
         finally:
             old.close()
-        return bool(self._run(self._long_enough(rows)))
-
-    async def _long_enough(self, rows: list[tuple[str, str, int]]) -> bool:
         at = {aio.spot(t, int(name.rpartition("/")[2])): offset for name, t, offset in rows}
         if any(tp.partition >= self.partitions for tp in at):
             return False
         if not at:
             return True
-        ends: dict[Any, int] = await self.consumer.end_offsets(list(at))
+        ends: dict[Any, int] = self._run(self.consumer.end_offsets(list(at)))
         return all(ends[tp] >= offset for tp, offset in at.items())
 
     # -- publishing --------------------------------------------------------------------------------
@@ -326,16 +312,14 @@ class KafkaLog(SqliteLog):
         """Send messages and commands; how many messages were new. All of it is then here too."""
         sent, said = list(messages), list(commands)
         new = len({(t, k) for t, k, _, _ in sent if not self.has_message(t, k)})
-        rows = {e: self.db.execute(HOME, (e,)).fetchone() for e, _, _ in said}
-        homes = {episode: None if row is None else int(row[0]) for episode, row in rows.items()}
+        homes = {episode: self._home(episode) for episode, _, _ in said}
         self._run(outgoing.publish(self.place, self.partitions, sent, said, homes, self.sizes))
         self.refresh()
         return new
 
-
-def bytes_of(record: Any) -> bytes | None:
-    """A record's value; nothing of none."""
-    return None if record is None else record.value or b""
+    def _home(self, episode: str) -> int | None:
+        row = self.db.execute(HOME, (episode,)).fetchone()
+        return None if row is None else int(row[0])
 
 
 def in_time(found: list[Any]) -> list[Any]:

@@ -1,4 +1,11 @@
-"""Admission: a problem gets its episode, durably, and only then its offset is acknowledged."""
+"""Admission: a problem gets its episode, durably, and only then its offset is acknowledged.
+
+Theory of operation. The order of what is appended is all that protects a problem from a kill. Its label goes first,
+since an episode may close before a label that comes later, and would stay ungraded for a while. Dead letters come
+next, then admissions; only when these were read back under our claim the messages are acknowledged. Whoever is killed
+in between is handed the same messages again. Labels and letters have ids that are made of what they say, and a
+problem that was admitted is known by the source offset, so all of it counts once.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +20,7 @@ from schemas.settings import NO_PROMPTS, PromptWords
 from state.journal import Fenced
 from streams.producing.sources import BadLine
 from streams.runtime.embedded.log import now_ms
-from streams.runtime.kafka.admission import Asked, Refused, asked
+from streams.runtime.kafka.admission import Refused, asked
 from streams.runtime.kafka.append import Appender, Until, as_headers, message_headers
 from streams.runtime.kafka.letters import KafkaDeadLetter, letter_key, theirs
 from streams.runtime.kafka.names import feedback_name
@@ -23,11 +30,6 @@ from streams.runtime.kafka.place import KafkaAddress, partition_of
 from streams.runtime.room import need_room
 
 AT_ONCE = 500
-
-
-def _never(episode: str) -> bool:
-    """Nothing is open."""
-    return False
 
 
 class Intake:
@@ -47,7 +49,7 @@ class Intake:
         self.place, self.appender, self.find, self.past = place, appender, find, past
         self.default_policy, self.partitions, self.until = default_policy, partitions, until
         self.refused, self.prompts = 0, prompts
-        self.is_open: Callable[[str], bool] = _never
+        self.is_open: Callable[[str], bool] | None = None
         """Whether an episode is open on a partition that is ours."""
         self.admitting: dict[str, int] = {}
         """Episodes that are being admitted, and on which partition."""
@@ -59,6 +61,7 @@ class Intake:
         back to the queue: the group may still say that the partition is ours, and deliver nothing again.
         """
         taken = [owned.queue.popleft() for _ in range(min(AT_ONCE, room, len(owned.queue)))]
+        # A redelivered message is known by its offset: its admission is on the log already.
         fresh = [event for event in taken if event.message.offset > owned.source]
         try:
             await self._admit(owned, fresh)
@@ -79,7 +82,17 @@ class Intake:
         labels: list[Feedback] = []
         for event in fresh:
             self._take(owned, event.message, new, labels)
-        await self._publish(labels)
+        lanes = set[Any]()
+        for label in labels:
+            key = f"{label.domain}/{label.problem_id}".encode()
+            lane = self.appender.lane(
+                self.place.topic("feedback"), partition_of(key, self.partitions)
+            )
+            body = label.model_dump_json(exclude_none=True).encode()
+            lane.add(key, body, message_headers("feedback", feedback_name(label)))
+            lanes.add(lane)
+        for lane in lanes:
+            await lane.commit()
         await self.appender.lane(self.place.dead("problems"), owned.index).commit()
         assert owned.events is not None
         for episode, event in new.items():
@@ -89,15 +102,30 @@ class Intake:
     def _take(
         self, owned: Owned, message: Any, new: dict[str, ProblemAdmitted], labels: list[Feedback]
     ) -> None:
+        """Tell admissions and labels apart; what is refused becomes a dead letter, and costs no other message."""
         headers = headers_of_message(message)
         try:
             found = asked(headers, message.value, self.find, self.default_policy, self.prompts)
-            self._check_text(owned, found)
-            self._check_size(found)
+            problem = found.problem
+            key, said = (problem.domain, problem.id), text_digest(problem.problem)
+            known = owned.texts.get(key) or self.past.text(*key)
+            if known is None:
+                owned.texts[key] = said
+            elif known != said:
+                taken = f"id: {problem.id!r} is taken by another problem text"
+                raise Refused("input.duplicate", taken)
+            need_room(self.appender.sizes.room, problem, found.label)
         except Refused as error:
             self.refuse("problems", message, headers, error)
             return
-        if self._is_known(owned, found.episode):
+        except BadLine as error:
+            self.refuse("problems", message, headers, Refused(error.code, str(error)))
+            return
+        # It may be admitted already, or just now, also on another partition that is ours.
+        is_open = self.is_open is not None and self.is_open(found.episode)
+        if found.episode in owned.fold.closed or is_open:
+            return
+        if self.admitting.get(found.episode, owned.index) != owned.index:
             return
         self.admitting[found.episode] = owned.index
         if found.label is not None:
@@ -105,51 +133,13 @@ class Intake:
         new.setdefault(
             found.episode,
             ProblemAdmitted(
-                problem=found.problem,
+                problem=problem,
                 scope=found.scope,
                 partition=owned.index,
                 offset=message.offset,
                 headers=found.headers,
             ),
         )
-
-    def _is_known(self, owned: Owned, episode: str) -> bool:
-        """Whether an episode was admitted, or is just now, here or on another partition that is ours."""
-        if episode in owned.fold.closed or self.is_open(episode):
-            return True
-        return self.admitting.get(episode, owned.index) != owned.index
-
-    def _check_size(self, found: Asked) -> None:
-        try:
-            need_room(self.appender.sizes.room, found.problem, found.label)
-        except BadLine as error:
-            raise Refused(error.code, str(error)) from error
-
-    def _check_text(self, owned: Owned, found: Asked) -> None:
-        key = (found.problem.domain, found.problem.id)
-        said = text_digest(found.problem.problem)
-        known = owned.texts.get(key) or self.past.text(*key)
-        if known is None:
-            owned.texts[key] = said
-        elif known != said:
-            raise Refused(
-                "input.duplicate", f"id: {found.problem.id!r} is taken by another problem text"
-            )
-
-    async def _publish(self, labels: list[Feedback]) -> None:
-        """Labels reach `feedback` before their problems are admitted."""
-        lanes = set[Any]()
-        for label in labels:
-            subject = f"{label.domain}/{label.problem_id}"
-            key = subject.encode()
-            lane = self.appender.lane(
-                self.place.topic("feedback"), partition_of(key, self.partitions)
-            )
-            body = label.model_dump_json(exclude_none=True).encode()
-            lane.add(key, body, message_headers("feedback", feedback_name(label)))
-            lanes.add(lane)
-        for lane in lanes:
-            await lane.commit()
 
     def refuse(
         self, topic: str, message: Any, headers: list[tuple[str, bytes]], error: Refused

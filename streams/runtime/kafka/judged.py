@@ -32,7 +32,9 @@ class KeptJudgements(Judgements):
         known, key = self.rows.under(PART, under), under + feedback_name(feedback)
         if any(each == key for each, _ in known):
             return False
-        self.rows.put(PART, key, b"%d %d " % (at, len(known)) + _body(feedback))
+        body = canonical(feedback.model_dump(mode="json", exclude_unset=True))
+        # Its number too, since keys are in no order of time, and two judgements may come in one millisecond.
+        self.rows.put(PART, key, b"%d %d " % (at, len(known)) + body)
         return True
 
     def about(self, subject: Subject) -> Sequence[Said]:
@@ -45,7 +47,3 @@ class KeptJudgements(Judgements):
 def _under(subject: Subject) -> str:
     """What the keys of a subject begin with, and those of no other."""
     return canonical(subject).decode()
-
-
-def _body(feedback: Feedback) -> bytes:
-    return canonical(feedback.model_dump(mode="json", exclude_unset=True))

@@ -48,24 +48,37 @@ class KeptRows:
             return cls()
         try:
             stem.parent.mkdir(parents=True, exist_ok=True)
-            found = _free(stem)
+            for number in range(MOST):
+                path = stem.with_name(f"{stem.name}.{number}.db")
+                # The lock lies beside the file, which is deleted and made anew under it where it is damaged.
+                # The system lets go of it with the process, however that ends.
+                lock = open(f"{path}.lock", "a")  # noqa: SIM115 - open for as long as the file is ours
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    lock.close()
+            else:
+                return cls()
         except OSError as error:
             _log.warning("%s: %s; what was learned is kept in memory", stem, error.strerror)
             return cls()
-        if found is None:
-            return cls()
-        path, lock = found
         try:
             rows = cls(path)
         except sqlite3.DatabaseError:
             drop(path)
             rows = cls(path)
-            rows.damaged = True
+            rows.damaged = True  # so that the worker says why it reads from the beginning
         rows.lock = lock
         return rows
 
     def _opened(self) -> sqlite3.Connection:
-        db = sqlite3.connect(":memory:" if self.path is None else self.path, isolation_level=None)
+        # What is forgotten may be collected in any thread, and is closed there.
+        db = sqlite3.connect(
+            ":memory:" if self.path is None else self.path,
+            isolation_level=None,
+            check_same_thread=False,
+        )
         try:
             db.executescript("pragma journal_mode=wal; pragma synchronous=normal;" + TABLE)
         except BaseException:
@@ -109,6 +122,7 @@ class KeptRows:
             raise
 
     def _begin(self) -> None:
+        # Between records SQLite would commit each row by itself, and a crash could leave half of what was told.
         if not self.db.in_transaction:
             self._run("begin immediate")
 
@@ -131,17 +145,3 @@ class KeptRows:
             drop(self.path)
         if self.lock is not None:
             self.lock.close()
-
-
-def _free(stem: Path) -> tuple[Path, IO[str]] | None:
-    """A file that nobody has, and its lock, which the system lets go of with the process."""
-    for number in range(MOST):
-        path = stem.with_name(f"{stem.name}.{number}.db")
-        lock = open(f"{path}.lock", "a")  # noqa: SIM115 - open for as long as the file is ours
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lock.close()
-        else:
-            return path, lock
-    return None

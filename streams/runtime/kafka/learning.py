@@ -1,6 +1,9 @@
 """The learner on Kafka: for the scopes of partitions that are ours it grades, closes batches and learns.
 
-It decides on nothing but what is accepted on the log: while a record of its own is under way there, it waits.
+It decides on nothing but what is accepted on the log: while a record of its own is under way there, it waits. Otherwise
+it could close a batch twice, or learn from one that another owner closed first. So a kill loses no more than what
+a learning episode had asked and not recorded: a batch that is on the log without its version is learned from by
+whoever owns the scope next, and goes on behind the last reply that is there.
 """
 
 from __future__ import annotations
@@ -93,18 +96,15 @@ class KafkaLearner:
             if event is None:
                 continue
             writer = self.writer_of(partition)
-            if writer is not None and event.domain in CHECKERS:
-                self._check(writer, episode, event)
+            by_checker = event.domain in CHECKERS
+            if writer is not None and by_checker and not self.view.is_graded(episode, None, None):
+                for address, grade in check(event):
+                    self._state(writer, episode, address, grade)
             for feedback in self.view.said.of(episode, event):
                 if not self.view.is_graded(episode, feedback.by, evidence_of(feedback)):
                     self._grade(episode, event, feedback)
             if number % AT_ONCE == 0:
                 await asyncio.sleep(0)
-
-    def _check(self, writer: KafkaWriter, episode: str, event: Reflected) -> None:
-        if not self.view.is_graded(episode, None, None):
-            for address, grade in check(event):
-                self._state(writer, episode, address, grade)
 
     def fenced(self, partition: int) -> None:
         """Another claimed it: what we stated there and have not read back may not count."""
@@ -112,6 +112,7 @@ class KafkaLearner:
 
     def _state(self, writer: KafkaWriter, episode: str, address: str, event: Graded) -> None:
         grade, stated = (episode, address), self.grading[writer.lane.partition]
+        # What we stated is not known before it was read back, and grading may come here again until then.
         if grade not in stated and not self.view.knows(*grade):
             stated.add(grade)
             try:
@@ -130,6 +131,7 @@ class KafkaLearner:
 
     async def _grade_later(self, episode: str, reflected: Reflected, feedback: Feedback) -> None:
         address, event = await graded(self.grader, reflected, feedback)
+        # A grader may take long, and the partition may have moved meanwhile: its next owner finds what is owed.
         writer = self.writer_of(self.partition(reflected.scope))
         if writer is not None:
             self._state(writer, episode, address, event)
@@ -150,10 +152,17 @@ class KafkaLearner:
             if writer is None or scope.id in self.stalled or not self.settled(partition, writer):
                 continue
             try:
-                if is_cold(scope, self.learner):
-                    self._warm_up(scope, partition, writer)
-                else:
+                if not is_cold(scope, self.learner):
                     self._learn_if_due(scope, partition, writer)
+                    continue
+                # It starts from another scope's memory: without version 0 none of its episodes may open.
+                name = learning_id(scope.id, 0)
+                source = self.learner.scopes.get(scope.warm_source or "")
+                if source is None or name in self.schedule.tasks:
+                    continue
+                for address, event in self.learner.warm(scope, source.memory.latest):
+                    writer.state("learning", name, address, event)
+                self.schedule.start(name, self._land(partition, writer), partition)
             except TooLarge as error:
                 self._stall(scope, error)
 
@@ -161,15 +170,6 @@ class KafkaLearner:
         """A scope whose next batch its log cannot take learns no more here; the others do."""
         self.stalled.add(scope.id)
         _log.warning("%s learns no more: %s", scope.id, error)
-
-    def _warm_up(self, scope: Scope, partition: int, writer: KafkaWriter) -> None:
-        """Make version 0 of a scope that starts from another's memory."""
-        name, source = learning_id(scope.id, 0), self.learner.scopes.get(scope.warm_source or "")
-        if source is None or name in self.schedule.tasks:
-            return
-        for address, event in self.learner.warm(scope, source.memory.latest):
-            writer.state("learning", name, address, event)
-        self.schedule.start(name, self._land(partition, writer), partition)
 
     def _learn_if_due(self, scope: Scope, partition: int, writer: KafkaWriter) -> None:
         name = learning_id(scope.id, scope.window.versioned + 1)

@@ -50,6 +50,7 @@ def fitted(
     ours = [
         (name, text[:REASON_BYTES] if name.endswith(".message") else text) for name, text in ours
     ]
+    # Why it was refused goes before what it was: without a reason nobody could mend it.
     kept = [*came, *ours, *told]
     if record_bytes(key, b"", kept) > most - LEAST_BYTES // 2:
         kept = [*ours, *told, (f"{CUT}headers", b"%d" % len(came))]

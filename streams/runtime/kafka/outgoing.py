@@ -42,9 +42,20 @@ async def publish(
     try:
         for topic in sorted({each[0] for each in messages}, key=lambda t: ORDER.get(t, 9)):
             lanes = {_send(appender, partitions, each) for each in messages if each[0] == topic}
+            # Durable before the next topic begins, so that a crash leaves no problem without its label.
             for lane in lanes:
                 await lane.commit()
-        lanes = {_command(appender, partitions, each, homes) for each in commands}
+        lanes = set[Lane]()
+        for episode, address, event in commands:
+            scope = getattr(event, "scope", None)
+            # Of an episode that nobody admitted a command counts nowhere, so any partition will do.
+            index = homes.get(episode) or 0
+            if scope is not None:
+                index = partition_of(scope.encode(), partitions)
+            lane = appender.lane(place.topic("events" if scope is None else "learning"), index)
+            headers = headers_of(event.kind, episode, address, now_ms())
+            lane.add((scope or episode).encode(), as_written(event).to_json(), headers)
+            lanes.add(lane)
         for lane in lanes:
             await lane.commit()
     finally:
@@ -57,7 +68,9 @@ def _send(appender: Appender, partitions: int, message: Message) -> Lane:
     if topic == "dead-letters":
         meant = str(headers.get("__metalogue.errors.topic", "problems"))
         name = place.dead(meant if meant in ("problems", "feedback") else "problems")
-        raw: Headers = [(n, _header(v)) for n, v in headers.items()]
+        raw: Headers = [
+            (n, v.encode() if isinstance(v, str) else orjson.dumps(v)) for n, v in headers.items()
+        ]
         lane = appender.lane(name, partition_of(key.encode(), partitions))
         lane.add(*KafkaDeadLetter(key.encode(), value, [], raw).row(appender.sizes, name))
         return lane
@@ -79,7 +92,7 @@ def partition_key(topic: str, value: bytes) -> bytes:
             return str(said["series" if together else "id"]).encode()
         return str(said.get("episode") or f"{said.get('domain')}/{said.get('problem_id')}").encode()
     except (ValueError, KeyError, AttributeError, TypeError):
-        return value[:64]
+        return value[:64]  # it will be refused; any partition may tell so
 
 
 def takes_sets(policy: str | None) -> bool:
@@ -90,10 +103,6 @@ def takes_sets(policy: str | None) -> bool:
         return False
 
 
-def _header(value: Any) -> bytes:
-    return value.encode() if isinstance(value, str) else orjson.dumps(value)
-
-
 def header_value(name: str, value: bytes | None) -> Any:
     """A header as it is shown."""
     if name in JSON_HEADERS and value is not None:
@@ -102,21 +111,6 @@ def header_value(name: str, value: bytes | None) -> Any:
         except ValueError:
             pass
     return (value or b"").decode("utf-8", "backslashreplace")
-
-
-def _command(
-    appender: Appender, partitions: int, command: Command, homes: Mapping[str, int | None]
-) -> Lane:
-    episode, address, event = command
-    scope = getattr(event, "scope", None)
-    place = appender.place
-    if scope is None:
-        lane = appender.lane(place.topic("events"), homes.get(episode) or 0)
-    else:
-        lane = appender.lane(place.topic("learning"), partition_of(scope.encode(), partitions))
-    headers = headers_of(event.kind, episode, address, now_ms())
-    lane.add((scope or episode).encode(), as_written(event).to_json(), headers)
-    return lane
 
 
 def name_of(topic: str, record: Any) -> str:

@@ -68,6 +68,7 @@ class Owned:
     def fence_off(self) -> None:
         """Nothing may be appended under our claims any more."""
         self.live = self.learns = False
+        # Others hold these writers too: an episode that is under way hears of it at its next statement.
         for writer in (self.events, self.learning):
             if writer is not None:
                 writer.fenced = True
@@ -149,13 +150,15 @@ class Owned:
 
     def parked(self) -> dict[str, Shelved]:
         """Episodes that wait for a person, with their places."""
-        here = [e for e, times in self.fold.parked.items() if times > 0]
-        return {**self.shelf, **{episode: self._place(episode) for episode in here}}
-
-    def _place(self, episode: str) -> Shelved:
-        admitted, offset = self.admitted(episode), self.fold.began[episode]
-        problem, claim = admitted.problem, self.fold.fence.in_force(offset)
-        return Shelved(admitted.scope, problem.series, problem.position, offset, claim)
+        found = dict(self.shelf)
+        for episode, times in self.fold.parked.items():
+            if times > 0:
+                admitted, offset = self.admitted(episode), self.fold.began[episode]
+                # Whoever reads from there needs the claim that was in force, or no record of it counts.
+                claim, problem = self.fold.fence.in_force(offset), admitted.problem
+                place = problem.series, problem.position, offset, claim
+                found[episode] = Shelved(admitted.scope, *place)
+        return found
 
 
 def understood(said: LogRecord) -> Event | None:

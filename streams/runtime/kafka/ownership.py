@@ -1,13 +1,17 @@
 """Which partitions are ours: claimed by a record, read up to it, and let go when they move.
 
-Theory of operation. The group says whose a partition is, but a member that was stopped for long hears it late; so
-the word of the group is not enough to write by. Whoever is given a partition appends a claim to ``events`` and to
-``learning`` and reads both up to it: what stands before it is all that former owners can ever have done that
-counts, since readers leave out what they write behind it. Only then episodes open. A newer claim of somebody else
-ends our work there at once; if the group still gives us the partition, we claim it again after a heartbeat.
+Theory of operation. The group deals partitions out, but its word comes late and from memory; the log's claims alone say
+who may write. So each partition that we are given goes through the same steps: a claim is appended to ``events``
+and to ``learning``, both are read up to these claims, and only if they are still the latest the partition goes
+live. From then on a newer claim ends our work there at once, whatever the group says. If the group keeps saying
+that the partition is ours, we claim it anew.
 
-A rebalance is eager, and the work of partitions that stay with us goes on: only what really moved is cancelled.
-What was closed long ago, and grades that a former owner owed, are looked up after open episodes go on.
+Nothing may be appended under a claim that was not read back as the one in force, and nothing may be admitted before
+the index of closed episodes covers the partition: a user's duplicate would run, and be paid for, once more.
+
+A rebalance is eager: the work of partitions that stay with us goes on; only what really moved is cancelled. After a
+kill -9 the next owner finds all of this on the log: the checkpoint says from where to read, claims who wrote, and
+offsets of `problems` what still comes. Checkpoints may be as old as they like; reading then takes longer.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from schemas.events.episode import PartitionClaimed
@@ -39,6 +43,7 @@ FIRST_S = 5.0
 LOOKS_BACK = ("past", "grades")
 """Work on what was closed long ago: whoever comes next begins it anew."""
 PAUSE_AT, RESUME_AT = 2_000, 500
+"""Messages that wait for admission in one partition. They lie apart, so that fetching does not flutter."""
 
 
 class Ownership:
@@ -106,6 +111,7 @@ class Ownership:
 
     def _drop(self, index: int) -> None:
         owned = self.partitions[index]
+        # First of all: tasks that are cancelled below may still state something while they end.
         owned.fence_off()
         self.owing.discard(index)
         self.worker.teacher.fenced(index)
@@ -118,11 +124,14 @@ class Ownership:
     def _take(self, index: int) -> None:
         task = asyncio.create_task(self._take_over(index))
         self.taking[index], self.taken_since_s[index] = task, time.perf_counter()
-        task.add_done_callback(lambda done: self._took(index, done))
+        task.add_done_callback(lambda done: self._ended(self.taking, index, done))
 
-    def _took(self, index: int, task: asyncio.Task[None]) -> None:
-        if self.taking.get(index) is task:
-            del self.taking[index], self.taken_since_s[index]
+    def _ended(self, under_way: dict[Any, asyncio.Task[Any]], name: Any, task: Any) -> None:
+        # A take-over that was cancelled may end after the next one of its partition has begun.
+        if under_way.get(name) is task:
+            del under_way[name]
+            if under_way is self.taking:
+                del self.taken_since_s[name]
         if not task.cancelled() and (error := task.exception()) is not None:
             self.worker.broke(error)
         self.worker.schedule.changed.set()
@@ -134,7 +143,7 @@ class Ownership:
         before = self.partitions[index]
         owned = Owned.beginning(index, checkpoint, worker.past)
         begins, fold, view = owned.fold.upto, owned.fold, worker.view
-        owned.queue = before.queue
+        owned.queue = before.queue  # what was delivered meanwhile comes from the group only once
         self.partitions[index] = owned
         worker.tail.add([(place.topic("events"), index)], begins)
         lane = worker.appender.lane(place.topic("events"), index)
@@ -149,7 +158,7 @@ class Ownership:
         committed = await worker.idle.committed(index)
         owned.source = max(owned.source, before.source)  # we may have closed them since
         owned.position = max(owned.position, before.position, committed, owned.source + 1)
-        # While ``learning`` was claimed somebody else may have claimed ``events`` again.
+        # While `learning` was claimed another worker may have claimed `events` after us.
         if fold.fence.epoch != events.epoch or view.fences[index].epoch != learning.epoch:
             self._lost(owned)
             return
@@ -161,7 +170,10 @@ class Ownership:
         self.owing.add(index)
         worker.refused(index)
         if index not in worker.past.whole:
-            self._start(("past", index), self._fill(index, begins, events.epoch + 1))
+            end = events.epoch + 1
+            self._start(
+                ("past", index), self._when_open(worker.past.fill, place, index, begins, end)
+            )
         self.takeovers.append(time.perf_counter() - self.taken_since_s[index])
         self.replayed.append(events.epoch - begins)
 
@@ -170,20 +182,11 @@ class Ownership:
         now_s = time.perf_counter()
         return max((now_s - since_s for since_s in self.taken_since_s.values()), default=0.0)
 
-    async def _fill(self, index: int, begins: int, end: int) -> None:
-        """Read what was closed long ago."""
-        await self._open_first()
-        await self.worker.past.fill(self.worker.place, index, begins, end)
-
-    async def _look_back(self, index: int) -> None:
-        """State the grades that former owners still owed."""
-        await self._open_first()
-        await self.worker.teacher.catch_up(index)
-
-    async def _open_first(self) -> None:
-        """Let open episodes continue before the index of closed ones is rebuilt: one loop serves both."""
+    async def _when_open(self, work: Callable[..., Awaitable[None]], *about: Any) -> None:
+        """Look at what was closed long ago once open episodes continue: one loop serves both."""
         if self.taking:
             await asyncio.wait(list(self.taking.values()), timeout=FIRST_S)
+        await work(*about)
 
     async def _claim(
         self, lane: Lane, follower: Follower, fence: Fence, upto: Callable[[], int]
@@ -194,10 +197,11 @@ class Ownership:
         """
         name, event = self.worker.name, PartitionClaimed(worker=self.worker.name)
         spot = lane.topic, lane.partition
+        # Without this the claim would follow one that is no longer in force, and count for nothing.
         ends = await aio.patiently(lambda: follower.ends([spot]))
         await follower.until(lambda: upto() >= ends[spot])
         while True:
-            # A producer may send twice what was acknowledged once, so each try has a name of its own.
+            # Two claims at one address would be taken for one that was sent twice.
             address = f"claimed.{name}.{time.time_ns()}"
             after = str(fence.epoch).encode()
             headers = headers_of(event.kind, f"w/{lane.partition}", address, now_ms(), after)
@@ -255,20 +259,21 @@ class Ownership:
 
     def dispatch(self) -> None:
         """Admit, relay and note how far each partition is."""
-        draining, past = self.worker.world.draining, self.worker.past
         for owned in self.partitions.values():
-            # Until it is known what was closed long ago, a problem that was answered might be answered again.
-            is_known = owned.live and owned.index in past.whole
-            if is_known and owned.queue and self.room > 0 and not draining:
+            # Until the index is whole here, duplicates of what was closed long ago would be admitted.
+            known = owned.index in self.worker.past.whole
+            draining = self.worker.world.draining
+            if owned.live and known and owned.queue and self.room > 0 and not draining:
                 self._start(("intake", owned.index), self._admit(owned))
             if owned.live and owned.adopted:
                 self._start(("adopt", owned.index), self._adopt(owned))
             if owned.index in self.owing and ("grades", owned.index) not in self.busy:
                 self.owing.discard(owned.index)
-                self._start(("grades", owned.index), self._look_back(owned.index))
+                catch_up = self.worker.teacher.catch_up
+                self._start(("grades", owned.index), self._when_open(catch_up, owned.index))
             if owned.live and owned.owed:
                 self._start(("relay", owned.index), self.worker.relay.take(owned))
-        # Checkpoints cost in proportion to what is open, so their pace follows what the last one took.
+        # Checkpoints look at all that is open. With many episodes they must not become the worker's main work.
         if time.monotonic() > self.note_s:
             began = time.monotonic()
             self._note()
@@ -285,19 +290,11 @@ class Ownership:
         return self.worker.max_ready - len(self.worker.schedule.ready)
 
     def _start(self, name: tuple[str, int], work: Any) -> None:
-        """Do one thing of a kind at a time for a partition; what is under way looks again by itself."""
         if name in self.busy:
-            work.close()
+            work.close()  # or Python complains that nobody awaited it
             return
-
-        def done(task: asyncio.Task[Any]) -> None:
-            self.busy.pop(name, None)
-            self.worker.schedule.changed.set()
-            if not task.cancelled() and (error := task.exception()) is not None:
-                self.worker.broke(error)
-
-        self.busy[name] = asyncio.create_task(work)
-        self.busy[name].add_done_callback(done)
+        task = self.busy[name] = asyncio.create_task(work)
+        task.add_done_callback(lambda done: self._ended(self.busy, name, done))
 
     async def _admit(self, owned: Owned) -> None:
         await self.worker.intake.take(owned, max(1, self.room))
@@ -326,6 +323,7 @@ class Ownership:
                 continue
             worker.past.note(owned.index, owned.fold.upto, owned.fold.fence.epoch)
             found = checkpoint_of(worker, owned, waiting[owned.index])
+            # A copy of an older one may come late. Its number tells, which is no part of what changed.
             if found != owned.told:
                 owned.told, owned.notes = found, owned.notes + 1
                 lane = worker.appender.lane(worker.place.topic("checkpoints"), owned.index)
@@ -345,6 +343,7 @@ class Ownership:
         """Nothing goes on."""
         hurried = self.worker.ending.hurried
         ours = [task for (name, _), task in self.busy.items() if hurried or name in LOOKS_BACK]
+        # Admissions and answers that are under way end by themselves, and are awaited below.
         tasks = [*self.taking.values(), *self.again.values(), *ours]
         for task in tasks:
             task.cancel()

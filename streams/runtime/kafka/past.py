@@ -2,6 +2,9 @@
 
 It recognises a user's duplicates of what lies before a partition's checkpoint. Until a partition is whole in it
 nothing of that partition is admitted: a duplicate would run once more. What is open goes on meanwhile.
+
+What is new is kept in memory, and written with the next checkpoint. How far a partition is noted is written only
+after what was read up to there, so a process that is killed in between reads some of it again, and misses nothing.
 """
 
 from __future__ import annotations
@@ -37,10 +40,18 @@ class ClosedEpisodeIndex:
     """Closed episodes and the text of each problem. Without a file it lives in memory."""
 
     def __init__(self, path: Path | None = None) -> None:
-        place = ":memory:" if path is None else _writable(path)
+        place = ":memory:" if path is None else str(path)
+        if path is not None:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.touch()
+            except OSError as error:
+                told = "%s: %s; the index of what is closed is kept in memory"
+                _log.warning(told, path, error.strerror)
+                place = ":memory:"
         self.db = sqlite3.connect(place, isolation_level=None, timeout=10)
         self.db.execute("pragma journal_mode=wal")
-        self.db.execute("pragma synchronous=normal")
+        self.db.execute("pragma synchronous=normal")  # what a power failure undoes is read again
         self.db.executescript(TABLES)
         self.fresh: set[str] = set()
         self.named: dict[tuple[str, str], str] = {}
@@ -114,29 +125,25 @@ class ClosedEpisodeIndex:
         """
         offset, claim = self.begins(partition, end)
         if offset < start:
-            await self._read(place, partition, Fence(claim), offset, start)
-        self.whole[partition] = -1
-
-    async def _read(
-        self, place: KafkaAddress, partition: int, fence: Fence, offset: int, end: int
-    ) -> None:
-        consumer = aio.consumer(place, max_partition_fetch_bytes=4 << 20)
-        tp = aio.spot(place.topic("events"), partition)
-        try:
-            await aio.patiently(consumer.start)
-            consumer.assign([tp])
-            consumer.seek(tp, offset)
-            while offset < end:
-                found = await consumer.getmany(tp, timeout_ms=500, max_records=AT_ONCE)
-                for record in found.get(tp, ()):
-                    if record.offset < end:
-                        self._take(fence, record)
-                        self.read += 1
-                offset = max(offset, await consumer.position(tp))
-                self._keep()
-                self.db.execute(NOTE, (partition, min(offset, end), fence.epoch))
-        finally:
-            await consumer.stop()
+            fence, consumer = Fence(claim), aio.consumer(place, max_partition_fetch_bytes=4 << 20)
+            tp = aio.spot(place.topic("events"), partition)
+            try:
+                await aio.patiently(consumer.start)
+                consumer.assign([tp])
+                consumer.seek(tp, offset)
+                while offset < start:
+                    found = await consumer.getmany(tp, timeout_ms=500, max_records=AT_ONCE)
+                    for record in found.get(tp, ()):
+                        if record.offset < start:
+                            self._take(fence, record)
+                            self.read += 1
+                    offset = max(offset, await consumer.position(tp))
+                    # Noted as it goes: a log of years is not read from its beginning after each restart.
+                    self._keep()
+                    self.db.execute(NOTE, (partition, min(offset, start), fence.epoch))
+            finally:
+                await consumer.stop()
+        self.whole[partition] = -1  # lower than any offset, so that the next note is written
 
     def _take(self, fence: Fence, record: Any) -> None:
         try:
@@ -160,13 +167,3 @@ class ClosedEpisodeIndex:
     def close(self) -> None:
         """Let go of the file."""
         self.db.close()
-
-
-def _writable(path: Path) -> Path | str:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-    except OSError as error:
-        _log.warning("%s: %s; the index of what is closed is kept in memory", path, error.strerror)
-        return ":memory:"
-    return path

@@ -101,6 +101,7 @@ def clients_of(
 
 def partition_of(key: bytes, partitions: int) -> int:
     """Where a key lies among this many partitions: murmur2, as Kafka's own clients place it."""
+    # Foreign producers place records by themselves; ours have to come to the same partition.
     from streams.runtime.kafka.aio import module
 
     hashed: int = module(".partitioner").murmur2(key)

@@ -1,9 +1,13 @@
-"""The relay: accepted closings become answers and reflections, at least once, with deterministic ids."""
+"""The relay: accepted closings become answers and reflections, at least once, with deterministic ids.
+
+It acts only on closings that were read back and count. A closing that was stated under a lost claim must never be
+answered, since another owner may close the episode otherwise. What a killed relay sent in part is sent again by
+the next owner, which derives it from the record, with the same ids: readers count the first.
+"""
 
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 from schemas.asking import ReplayError
 from schemas.carried import as_bytes
@@ -14,7 +18,7 @@ from streams.core.drive import replayed
 from streams.engine.episode import conclude, prepare
 from streams.engine.learner import Learner
 from streams.engine.sets import closings, conclude_set, prepare_set
-from streams.runtime.kafka.append import Appender, free, message_headers
+from streams.runtime.kafka.append import Appender, Lane, free, message_headers
 from streams.runtime.kafka.owned import Owned
 from streams.runtime.kafka.place import KafkaAddress, partition_of
 
@@ -42,14 +46,19 @@ class Relay:
         units = [owned.owed.popleft() for _ in range(min(AT_ONCE, len(owned.owed)))]
         owned.relaying += len(units)
         known = [unit for unit in units if unit in owned.fold.open]
-        ends = {unit: self._ends_here(owned, unit) for unit in known}
+        ends = {unit: self._ends(owned, unit) for unit in known}
         done = [end for found in ends.values() for end in found or ()]
         answers = self.appender.lane(self.place.topic("answers"), owned.index)
         for episode, end in done:
             headers = [*message_headers("answer", episode), *as_bytes(end.headers)]
             answers.add(episode.encode(), end.answer, headers)
         await answers.commit()
-        lanes = {self._reflect(episode, end) for episode, end in done}
+        lanes = set[Lane]()
+        for episode, end in done:
+            scope, learning = end.reflected.scope, self.place.topic("learning")
+            lane = self.appender.lane(learning, partition_of(scope.encode(), self.partitions))
+            free(lane, scope, episode, "reflected", end.reflected)
+            lanes.add(lane)
         for lane in lanes:
             await lane.commit()
         for unit, found in ends.items():
@@ -60,29 +69,22 @@ class Relay:
         owned.relaying -= len(units)
         self.relayed += len(done)
 
-    def _reflect(self, episode: str, end: Closing) -> Any:
-        scope = end.reflected.scope
-        lane = self.appender.lane(
-            self.place.topic("learning"), partition_of(scope.encode(), self.partitions)
-        )
-        free(lane, scope, episode, "reflected", end.reflected)
-        return lane
+    def _ends(self, owned: Owned, unit: str) -> list[tuple[str, Closing]] | None:
+        """Return what the ends of a unit's members leave: as worked out here, or derived from the record again.
 
-    def _ends_here(self, owned: Owned, unit: str) -> list[tuple[str, Closing]] | None:
-        """Return what the ends of a unit's members leave, unless only another build could tell."""
+        Nothing where only another build could tell.
+        """
         try:
-            return self._ends(owned, unit)
+            closed = owned.closed(unit)
+            known = {each: owned.closings.pop(each) for each in closed if each in owned.closings}
+            # The former owner closed it, or we did before we lost our claim: then only the record knows.
+            if len(known) < len(closed):
+                of_set = is_set(unit)
+                known = self._of_set(owned, unit) if of_set else {unit: self._alone(owned, unit)}
+            return [(each, known[each]) for each in closed]
         except (ReplayError, LookupError, BadSetting) as error:
             _log.warning("%s: closed, but not to be answered by this worker: %s", unit, error)
             return None
-
-    def _ends(self, owned: Owned, unit: str) -> list[tuple[str, Closing]]:
-        """Return what the ends of a unit's members leave: as worked out, or derived from the record again."""
-        closed = owned.closed(unit)
-        known = {each: owned.closings.pop(each) for each in closed if each in owned.closings}
-        if len(known) < len(closed):
-            known = self._of_set(owned, unit) if is_set(unit) else {unit: self._alone(owned, unit)}
-        return [(each, known[each]) for each in closed]
 
     def _of_set(self, owned: Owned, episode: str) -> dict[str, Closing]:
         members = owned.members(episode)

@@ -13,6 +13,7 @@ from streams.runtime.kafka.owned import Owned, Shelved
 from streams.runtime.kafka.place import KafkaAddress
 
 FETCH_BYTES = 256 << 10
+"""Most looks want one record. A usual fetch would bring thousands along."""
 
 
 class Rereader:
@@ -27,6 +28,7 @@ class Rereader:
         """Bring back the admission of an episode that waited without it."""
         offset = owned.fold.began[episode]
         async with self.alone:
+            # Another look may have brought it back while we waited for our turn.
             if owned.fold.open.get(episode, {}) is None:
                 async for _, said in self._records(owned.index, offset, offset + 1):
                     owned.fold.open[episode] = {"admitted": said}
@@ -46,7 +48,12 @@ class Rereader:
     async def _records(
         self, partition: int, offset: int, end: int
     ) -> AsyncIterator[tuple[int, LogRecord]]:
-        consumer, tp = await self._connected(), aio.spot(self.place.topic("events"), partition)
+        if self.consumer is None:  # most workers never need one
+            self.consumer = aio.consumer(
+                self.place, fetch_max_wait_ms=50, max_partition_fetch_bytes=FETCH_BYTES
+            )
+            await aio.patiently(self.consumer.start)
+        consumer, tp = self.consumer, aio.spot(self.place.topic("events"), partition)
         consumer.assign([tp])
         consumer.seek(tp, offset)
         while offset < end:
@@ -59,14 +66,6 @@ class Rereader:
                 except NotOurs:
                     continue
             offset = max(offset, await consumer.position(tp))
-
-    async def _connected(self) -> Any:
-        if self.consumer is None:
-            self.consumer = aio.consumer(
-                self.place, fetch_max_wait_ms=50, max_partition_fetch_bytes=FETCH_BYTES
-            )
-            await aio.patiently(self.consumer.start)
-        return self.consumer
 
     async def stop(self) -> None:
         """Disconnect."""

@@ -31,7 +31,8 @@ def lines(place: KafkaAddress, who: Who, principal: str) -> Iterator[str]:
     """The rules of one kind of program for one principal, each a line to be run."""
     start = f"kafka-acls.sh --bootstrap-server {place.servers} --add --allow-principal {shlex.quote(principal)}"
     if who in TOPICS:
-        for prefix in _prefixes(place):
+        prefixes = [f"{place.prefix}."] if place.prefix else ["metalogue.", "dlq.metalogue."]
+        for prefix in prefixes:
             yield f"{start} {_operations(*TOPICS[who])} --topic {prefix} --resource-pattern-type prefixed"
     if who == "worker":
         yield f"{start} {_operations('Read', 'Describe')} --group {place.group}"
@@ -43,11 +44,6 @@ def lines(place: KafkaAddress, who: Who, principal: str) -> Iterator[str]:
             yield f"{start} {_operations('Write', 'Describe')} --topic {place.topic(name)}"
     if who == "consumer":
         yield f"{start} {_operations('Read', 'Describe')} --topic {place.topic('answers')}"
-
-
-def _prefixes(place: KafkaAddress) -> tuple[str, ...]:
-    """Return the prefixes of the names of all topics of the log."""
-    return (f"{place.prefix}.",) if place.prefix else ("metalogue.", "dlq.metalogue.")
 
 
 def _operations(*names: str) -> str:

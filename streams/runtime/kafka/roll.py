@@ -72,7 +72,9 @@ def _ask(place: KafkaAddress, server: str) -> tuple[Found, list[str]]:
             with closing(link):
                 link.settimeout(WAIT_S)
                 _request(link, VERSIONS, b"")
-                known = list(_others(link)) if "SASL" not in _protocol(place) else []
+                # Who is asked without having logged in answers no more than its versions.
+                secret = "SASL" in str(place.clients.get("security_protocol", ""))
+                known = [] if secret else list(_others(link))
                 return "answers", known
     except TimeoutError:
         return "is silent", []
@@ -80,10 +82,6 @@ def _ask(place: KafkaAddress, server: str) -> tuple[Found, list[str]]:
         return "refuses the connection", []
     except (OSError, struct.error, UnicodeDecodeError):
         return "cannot be reached", []
-
-
-def _protocol(place: KafkaAddress) -> str:
-    return str(place.clients.get("security_protocol", ""))
 
 
 def _request(link: socket.socket, asked: int, body: bytes, version: int = 0) -> bytes:

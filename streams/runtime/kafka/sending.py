@@ -157,6 +157,7 @@ class Sessions:
         try:
             batch = filled.made(session.producer)
             told = await (await session.producer.send_batch(batch, topic, partition=partition))
+            # A broker that got a batch twice may have forgotten where the first copy lies.
             if told.offset < 0:
                 raise Unplaced(f"{topic}: appended, and nobody knows where")
             return int(told.offset)
@@ -164,6 +165,7 @@ class Sessions:
             size, records = filled.size, filled.records
             refused = refusal_of(error, topic, partition, size=size, records=records)
             if refused is not None:
+                # A refusal leaves no doubt of the order, so the session may go on once its numbers fit again.
                 aio.take_back(session.producer, topic, partition, records)
                 raise refused from error
             session.doubted |= passes(error)
@@ -173,18 +175,16 @@ class Sessions:
 
     async def _sound(self) -> Session:
         """The session in use; a new one where its order is in doubt."""
+        # Lanes of many partitions come here at once, and one new session serves all of them.
         async with self.alone:
             if self.now is None or self.now.doubted:
                 fresh = await self.begin()
                 self.past += [] if self.now is None else [self.now]
                 self.now = fresh
-        if self.past:
-            self._end_unused()
-        return self.now
-
-    def _end_unused(self) -> None:
         for session in [each for each in self.past if not each.users]:
             self.past.remove(session)
+            # Beside us: a session whose broker is away takes its whole grace to end, and nobody needs to wait for that.
             task = asyncio.create_task(session.end())
-            self.ending.add(task)
+            self.ending.add(task)  # the loop itself holds tasks weakly
             task.add_done_callback(self.ending.discard)
+        return self.now

@@ -5,7 +5,7 @@ Bytes are counted before they are compressed, so that whether a record fits hang
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from streams.runtime.kafka import aio
 from streams.runtime.kafka.envelope import Given
@@ -41,7 +41,16 @@ class Sizes:
         admin = aio.admin(self.place)
         await admin.start()
         try:
-            self.told.update(await _limits(admin, self.place.topics()))
+            resources = aio.module(".admin.config_resource")
+            kind, only = resources.ConfigResourceType.TOPIC, {MAX_BYTES: None}
+            names = self.place.topics()
+            wanted = [resources.ConfigResource(kind, name, only) for name in names]
+            self.told |= {
+                name: int(entries[0][1])
+                for response in await admin.describe_configs(wanted)
+                for code, _, _, name, entries in response.resources
+                if code == 0 and entries
+            }
         except aio.kafka_error():
             pass  # of who may not ask nothing is known: a refusal will tell
         finally:
@@ -69,18 +78,6 @@ class Sizes:
 def lowered(size: int, most: int) -> int:
     """Return the size to try where a record of this size was refused."""
     return max(LEAST_BYTES, min(size, most) * 3 // 4)
-
-
-async def _limits(admin: Any, names: list[str]) -> dict[str, int]:
-    resources = aio.module(".admin.config_resource")
-    kind = resources.ConfigResourceType.TOPIC
-    asked = [resources.ConfigResource(kind, name, {MAX_BYTES: None}) for name in names]
-    return {
-        name: int(entries[0][1])
-        for response in await admin.describe_configs(asked)
-        for code, _, _, name, entries in response.resources
-        if code == 0 and entries
-    }
 
 
 def record_bytes(key: bytes, value: bytes | None, headers: Given) -> int:

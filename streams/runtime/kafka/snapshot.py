@@ -61,12 +61,10 @@ class ViewSnapshot:
         self.follower: Follower | None = None
         self.sure = True
         """Whether the folds of the file took every record."""
+        self.log_id = f"{view.place.topic('learning')} of {len(view.fences)} partitions"
         if self.rows.path is not None:
-            self.snapshots = Snapshots(self.rows.path, self._log_id())
+            self.snapshots = Snapshots(self.rows.path, self.log_id)
             view.on_accepted = self._accepted
-
-    def _log_id(self) -> str:
-        return f"{self.view.place.topic('learning')} of {len(self.view.fences)} partitions"
 
     # -- beginning ---------------------------------------------------------------------------------
 
@@ -77,21 +75,20 @@ class ViewSnapshot:
             try:
                 starts = await self._resume()
             except Unusable as reason:
-                self._begin_anew(str(reason))
+                # An empty file is the first start of all, and nothing that anybody need look at.
+                level = logging.INFO if str(reason) == NOTHING else logging.WARNING
+                told = "topics are read from their beginning, for %s %s"
+                _log.log(level, told, self.rows.path, reason)
+                self.learner.scopes.clear()
+                self.rows.clear()
+                self.rows.db.executescript(TABLES)
+                self.state = State()
+                self.state.attach(ViewRecords(self.view))
+                self.snapshots.follow(self.state)
         for topic in self.view.topics():
             for partition in range(len(self.view.fences)):
                 spot = topic, partition
                 follower.add([spot], starts.get(spot, 0))
-
-    def _begin_anew(self, reason: str) -> None:
-        level = logging.INFO if reason == NOTHING else logging.WARNING
-        _log.log(level, "topics are read from their beginning, for %s %s", self.rows.path, reason)
-        self.learner.scopes.clear()
-        self.rows.clear()
-        self.rows.db.executescript(TABLES)
-        self.state = State()
-        self.state.attach(ViewRecords(self.view))
-        self.snapshots.follow(self.state)
 
     async def _resume(self) -> dict[Spot, int]:
         """Put back what the file holds; from where on each partition is to be read. Raises ``Unusable``."""
@@ -101,7 +98,15 @@ class ViewSnapshot:
             marks: Marks = {(topic, p): (int(at), mark) for topic, p, at, mark in head["marks"]}
         except BROKEN as error:
             raise Unusable(f"is damaged ({error})") from error
-        await self._check(starts, marks)
+        # Whether the topics are those that the file tells of: they may have been deleted and made anew.
+        consumer = aio.consumer(self.view.place, fetch_max_wait_ms=50)
+        await aio.patiently(consumer.start)
+        try:
+            found = await aio.patiently(lambda: last_records(consumer, starts, marks))
+        finally:
+            await consumer.stop()
+        if any(found.get(spot) != mark for spot, (_, mark) in marks.items()):
+            raise Unusable(ANOTHER)
         with uncollected():
             try:
                 self._put_back(head)
@@ -118,21 +123,9 @@ class ViewSnapshot:
             raise Unusable(NOTHING)
         if (head.get("format"), head.get("build")) != (FORMAT, self.build):
             raise Unusable("was written by another build")
-        if head.get("log") != self._log_id():
+        if head.get("log") != self.log_id:
             raise Unusable(ANOTHER)
         return head
-
-    async def _check(self, starts: Mapping[Spot, int], marks: Marks) -> None:
-        """Whether the topics are those that the file tells of. Raises ``Unusable``."""
-        consumer = aio.consumer(self.view.place, fetch_max_wait_ms=50)
-        await aio.patiently(consumer.start)
-        try:
-            found = await aio.patiently(lambda: last_records(consumer, starts, marks))
-        finally:
-            await consumer.stop()
-        for spot, (_, mark) in marks.items():
-            if found.get(spot) != mark:
-                raise Unusable(ANOTHER)
 
     def _put_back(self, head: dict[str, Any]) -> None:
         """Raises ``Unusable``, and then the learner may know something; else ``BROKEN``, or all is as it was."""
@@ -140,6 +133,7 @@ class ViewSnapshot:
         self.state = self.snapshots.load()
         if learned is None or not learned.offset == self.state.offset == head["records"]:
             raise Unusable("is damaged")
+        # All that may raise is read first. The view is changed below, where nothing can fail half-way any more.
         journals = {key.rpartition("@")[0] for key, _ in self.rows.under(JOURNAL, "")}
         said = {episode: view.said_in(JOURNAL, episode) for episode in journals}
         graders = [(source, (grader, by)) for source, grader, by in head["graders"]]
@@ -165,6 +159,7 @@ class ViewSnapshot:
         try:
             self.state.feed(self.state.offset + 1, episode, address, event)
         except (LookupError, ValueError) as error:
+            # The worker itself is right without the file: it goes on, and only its next start is slower.
             if self.sure:
                 _log.warning("the next start reads the topics from their beginning: %s", error)
             self.sure = False
@@ -185,28 +180,26 @@ class ViewSnapshot:
 
     def _note(self) -> None:
         if not self.sure:
-            self.rows.put(*HEAD, None)
+            self.rows.put(*HEAD, None)  # without a head the next start takes the file for empty
             return
-        self._note_owing()
-        self.rows.put(*HEAD, orjson.dumps(self._told()))
-        self.snapshots.put(self.state, self.rows.db)
-
-    def _note_owing(self) -> None:
-        now = self.view.owing
-        for episode in self.owing.keys() ^ now.keys():
-            self.rows.put(OWING, episode, b"%d" % now[episode] if episode in now else None)
-        self.owing = dict(now)
-
-    def _told(self) -> dict[str, Any]:
+        assert self.follower is not None
         view = self.view
+        for episode in self.owing.keys() ^ view.owing.keys():
+            at = view.owing.get(episode)
+            self.rows.put(OWING, episode, None if at is None else b"%d" % at)
+        self.owing = dict(view.owing)
+        starts, topic = dict(self.follower.positions), view.place.topic("feedback")
+        # What still needs its dead letter is nowhere but in memory: the next start has to read it again.
+        for partition, record, _ in view.unread.values():
+            starts[topic, partition] = min(starts[topic, partition], record.offset)
         self.marks |= {spot: (last.offset, mark_of(last)) for spot, last in view.last.items()}
         view.last.clear()
-        return {
+        head = {
             "format": FORMAT,
             "build": self.build,
-            "log": self._log_id(),
+            "log": self.log_id,
             "records": self.state.offset,
-            "starts": [[*spot, at] for spot, at in self._starts().items()],
+            "starts": [[*spot, at] for spot, at in starts.items()],
             "marks": [[*spot, *mark] for spot, mark in self.marks.items()],
             "fences": [[fence.epoch, fence.by] for fence in view.fences],
             "learning": view.upto,
@@ -217,14 +210,8 @@ class ViewSnapshot:
                 [source, *each] for source, known in view.graders.items() for each in known
             ],
         }
-
-    def _starts(self) -> dict[Spot, int]:
-        """Where to read on; feedback that still needs its dead letter is read again."""
-        assert self.follower is not None
-        starts, topic = dict(self.follower.positions), self.view.place.topic("feedback")
-        for partition, record, _ in self.view.unread.values():
-            starts[topic, partition] = min(starts[topic, partition], record.offset)
-        return starts
+        self.rows.put(*HEAD, orjson.dumps(head))
+        self.snapshots.put(self.state, self.rows.db)
 
     def close(self) -> None:
         """Write the rest, and let go of the file. A record that was taken in part is as if it had not been read."""
@@ -260,17 +247,7 @@ async def last_records(
             raise Unusable(f"is older than what {spot[0]} still holds")
     found = dict[Spot, str]()
     for spot, (offset, _) in marks.items():
-        record = await _record_at(consumer, aio.spot(*spot), offset)
+        record = await aio.record_at(consumer, aio.spot(*spot), offset)
         if record is not None:
             found[spot] = mark_of(record)
     return found
-
-
-async def _record_at(consumer: Any, tp: Any, offset: int) -> Any:
-    consumer.assign([tp])
-    consumer.seek(tp, offset)
-    while await consumer.position(tp) <= offset:
-        found = await consumer.getmany(tp, timeout_ms=500, max_records=1)
-        for record in found.get(tp, ()):
-            return record if record.offset == offset else None
-    return None

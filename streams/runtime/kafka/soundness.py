@@ -13,6 +13,8 @@ from streams.core.topology import CHECKPOINTS, TOPICS
 from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.sizes import MAX_BYTES, USUAL_BYTES
 
+# Nothing may expire, for the log is the only place of what was paid for; and nothing may be compacted, since the
+# first record of an id counts and compaction keeps the last.
 FOR_EVER = {"retention.ms": "-1", "retention.bytes": "-1", "cleanup.policy": "delete"}
 BY_THE_BROKER = {"cleanup.policy": "delete"}
 COMPACTED = {
@@ -62,7 +64,16 @@ class Copies:
         least = max(1, copies - 1) if min_isr is None else min_isr
         if least > copies:
             raise CannotCopy("--min-isr", f"{least} in sync of {copies} replicas can never be")
-        return cls(copies, least, _weakness(copies, least, brokers))
+        few = f"the cluster has {_brokers(brokers)}" if brokers < REPLICAS else "as asked"
+        note: str | None = None
+        # The first that holds is the worst: whoever reads one line should read that.
+        if copies == 1:
+            note = f"1 replica ({few}): what its broker loses is lost, and while it is away nothing goes on"
+        elif least == copies:
+            note = f"all {copies} replicas must be in sync ({few}): while a broker is away nothing is appended"
+        elif least == 1:
+            note = f"1 of {copies} replicas must be in sync ({few}): what a broker acknowledged alone is lost with it"
+        return cls(copies, least, note)
 
     @property
     def config(self) -> dict[str, str]:
@@ -72,17 +83,6 @@ class Copies:
 
 def _brokers(count: int) -> str:
     return "1 broker" if count == 1 else f"{count} brokers"
-
-
-def _weakness(copies: int, least: int, brokers: int) -> str | None:
-    few = f"the cluster has {_brokers(brokers)}" if brokers < REPLICAS else "as asked"
-    if copies == 1:
-        return f"1 replica ({few}): what its broker loses is lost, and while it is away nothing goes on"
-    if least == copies:
-        return f"all {copies} replicas must be in sync ({few}): while a broker is away nothing is appended"
-    if least == 1:
-        return f"1 of {copies} replicas must be in sync ({few}): what a broker acknowledged alone is lost with it"
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +102,11 @@ class Described:
         said = None if self.config is None else self.config.get(MIN_ISR)
         return None if said is None else int(said)
 
+    @property
+    def behind(self) -> int:
+        """Partitions that have replicas which are not in sync."""
+        return sum(map(int.__lt__, self.in_sync, self.replicas))
+
     def as_json(self, name: str) -> dict[str, Any]:
         """Its figures as plain values, null where they are unknown."""
         config = self.config or {}
@@ -110,7 +115,7 @@ class Described:
             "partitions": len(self.replicas),
             "replicas": min(self.replicas, default=None),
             "in_sync": min(self.in_sync, default=None),
-            "under_replicated": sum(map(int.__lt__, self.in_sync, self.replicas)),
+            "under_replicated": self.behind,
             "min_isr": self.min_isr,
             **{name: config.get(name) for name in (*_NEEDED, MAX_BYTES)},
         }
@@ -139,7 +144,7 @@ def faults(place: KafkaAddress, found: Mapping[str, Described], brokers: int) ->
 
 
 def _faults_of(place: KafkaAddress, name: str, topic: Described, brokers: int) -> list[str]:
-    copies, behind = min(topic.replicas, default=0), _behind(topic)
+    copies, behind = min(topic.replicas, default=0), topic.behind
     wrong: list[str] = []
     if copies < min(REPLICAS, brokers):
         wrong.append(f"{copies} of {min(REPLICAS, brokers)} replicas that this cluster allows")
@@ -148,6 +153,7 @@ def _faults_of(place: KafkaAddress, name: str, topic: Described, brokers: int) -
             f"{behind} of {len(topic.replicas)} partitions have replicas that are not in sync"
         )
     least = topic.min_isr
+    # Each of these faults is silent until a broker fails, and then costs records or stops all work.
     if least is not None:
         closed = sum(count < least for count in topic.in_sync)
         if closed:
@@ -160,16 +166,8 @@ def _faults_of(place: KafkaAddress, name: str, topic: Described, brokers: int) -
             )
         if least == copies > 1:
             wrong.append(f"{MIN_ISR} is {least} of {copies} replicas: no broker may be away")
-    return wrong + _settings_faults(place, name, topic)
-
-
-def _behind(topic: Described) -> int:
-    return sum(map(int.__lt__, topic.in_sync, topic.replicas))
-
-
-def _settings_faults(place: KafkaAddress, name: str, topic: Described) -> list[str]:
     config, meant = topic.config or {}, config_of(place, name)
-    wrong = [
+    wrong += [
         f"{key} is {config[key]}, not {meant[key]}: {_LOSES[key]}"
         for key in _NEEDED
         if key in meant and key in config and config[key] != meant[key]

@@ -87,6 +87,7 @@ class KafkaStore:
     async def close(self, ends: Sequence[tuple[str, Closing]], fresh: bool) -> None:
         """Record the closings; the relay sends the rest once they are accepted."""
         for episode, end in ends:
+            # Before it is stated: the relay may read it back as soon as the commit is under way.
             self.owned.closings[episode] = end
             self.writer.state("events", episode, "closed", end.closed)
         await self.writer.commit()

@@ -1,10 +1,14 @@
-"""EventsConsumer our own partitions of `events`: each record that counts tells the worker something."""
+"""Our own partitions of `events`, read behind our own appends: each record that counts tells the worker something.
+
+What we stated counts only here. Between an append and its reading another owner may have claimed the partition; so
+nothing that others see (answers, reflections, an episode that goes on) starts anywhere else.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from streams.runtime.kafka.envelope import LogRecord, NotOurs, read
+from streams.runtime.kafka.envelope import NotOurs, read
 from streams.runtime.kafka.owned import Owned
 
 if TYPE_CHECKING:
@@ -27,19 +31,18 @@ class EventsConsumer:
         except NotOurs:
             owned.fold.upto = record.offset + 1
             return
-        if owned.fold.take(record.offset, said):
-            self._counts(owned, record.offset, said)
-        elif said.kind == "episode.adopted" and said.episode in owned.shelf:
-            owned.adopted.append(said.episode)
-
-    def _counts(self, owned: Owned, offset: int, said: LogRecord) -> None:
+        if not owned.fold.take(record.offset, said):
+            # The fold does not know an episode on the shelf: its admission lies before the checkpoint.
+            if said.kind == "episode.adopted" and said.episode in owned.shelf:
+                owned.adopted.append(said.episode)
+            return
         match said.kind:
             case "partition.claimed":
-                self.worker.owning.claimed(owned, offset)
+                self.worker.owning.claimed(owned, record.offset)
             case "problem.admitted":
                 self._admitted(owned, said.episode)
             case "completed":
-                self.worker.budgets.completed(owned, offset, said)
+                self.worker.budgets.completed(owned, record.offset, said)
             case "episode.closed":
                 self._over(owned, said.episode)
             case "episode.adopted" if owned.live:
@@ -50,6 +53,7 @@ class EventsConsumer:
     def _admitted(self, owned: Owned, episode: str) -> None:
         event = owned.admitted(episode)
         owned.source = max(owned.source, event.offset)
+        # From here on the index knows the text, which was held apart until the admission counts.
         owned.texts.pop((event.problem.domain, event.problem.id), None)
         self.worker.past.name(event)
         if owned.live:
@@ -69,6 +73,7 @@ class EventsConsumer:
         owned.tenants.pop(unit, None)
         if not owned.is_done(unit):
             return
+        # A former owner relayed it, and its reflection came last: so its answer is there as well.
         if all(view.knows(each, "reflected") for each in owned.closed(unit)):
             owned.fold.forget(unit)
         else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,7 +47,13 @@ async def create(
             for name in missing
         ]
         if new:
-            _raise_for(await admin.create_topics(new))
+            for topic, code, *message in (await admin.create_topics(new)).topic_errors:
+                if code not in (
+                    0,
+                    36,
+                ):  # 36: it exists already, for somebody else made it meanwhile
+                    error = aio.module(".errors").for_code(code).__name__
+                    raise NoTopics(f"{topic}: {error} {message[0] if message else ''}")
             await aio.soon(lambda: _all_there(admin, place))
         return Made(missing, copies)
     finally:
@@ -59,13 +64,6 @@ async def _all_there(admin: Any, place: KafkaAddress) -> None:
     """Raises what ``aio.soon`` takes for something that passes while a topic is still unknown."""
     if miscounted(place, await _counts(admin, place)):
         raise aio.module(".errors").UnknownTopicOrPartitionError
-
-
-def _raise_for(response: Any) -> None:
-    for_code = aio.module(".errors").for_code
-    for topic, code, *message in response.topic_errors:
-        if code not in (0, 36):  # 36: it exists already
-            raise NoTopics(f"{topic}: {for_code(code).__name__} {message[0] if message else ''}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,21 +86,20 @@ async def described(place: KafkaAddress) -> Cluster:
         every = await aio.soon(admin.describe_topics)
         wanted = [each for each in every if each["topic"] in set(place.topics())]
         told = await _configs(admin, [each["topic"] for each in wanted])
-        found = {each["topic"]: _described(each, told.get(each["topic"])) for each in wanted}
+        found = {
+            name: Described(
+                tuple(len(each["replicas"]) for each in topic["partitions"]),
+                tuple(len(each["isr"]) for each in topic["partitions"]),
+                told.get(name),
+            )
+            for topic in wanted
+            for name in [topic["topic"]]
+        }
         before = {place.dead_before(name) for name in DEAD} - set(place.topics())
         others = sorted(before & {each["topic"] for each in every})
         return Cluster(brokers, {n: found[n] for n in place.topics() if n in found}, others)
     finally:
         await admin.close()
-
-
-def _described(said: Mapping[str, Any], config: dict[str, str] | None) -> Described:
-    partitions = said["partitions"]
-    return Described(
-        tuple(len(each["replicas"]) for each in partitions),
-        tuple(len(each["isr"]) for each in partitions),
-        config,
-    )
 
 
 async def _configs(

@@ -1,13 +1,20 @@
 """The view that every worker has of the whole log: learning, feedback and checkpoints.
 
+Theory of operation. One follower hands every record of these topics to ``take``, on every worker in the same order for
+each partition. The fence of its partition and the first of an id decide what counts. What counts is told, in this
+order, to the snapshot, to the learner's fold, and to the worker (``heard``), so that whoever acts on a record finds
+all that it says already known. The view itself appends nothing.
+
 What grows with the log it keeps in rows, and looks up: which records count, reflections, judgements, and what later
-versions may rest on. So it can go on from where a worker of this machine stopped (``snapshot.py``).
+versions may rest on. So it can go on from where a worker of this machine stopped (``snapshot.py``). Rows are
+committed between records and never within one: half a record would be taken for a whole one after a crash.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from operator import itemgetter
 from typing import Any, Final
 
@@ -35,6 +42,7 @@ from streams.engine.learner import Learner
 from streams.runtime.faults import told
 from streams.runtime.kafka.envelope import LogRecord, NotOurs, data_of, read
 from streams.runtime.kafka.fence import CLAIMED, Fence
+from streams.runtime.kafka.follow import unheard
 from streams.runtime.kafka.judged import KeptJudgements
 from streams.runtime.kafka.kept import KeptRows
 from streams.runtime.kafka.letters import letter_key
@@ -54,23 +62,6 @@ What learning episodes said is in one part as long as they are open, and what is
 """
 Heard = Callable[[int, str, Event], None]
 Accepted = Callable[[str, str, Event], None]
-
-
-def _nothing(_: Feedback) -> None:
-    return None
-
-
-def _unheard(episode: str, address: str, event: Event) -> None:
-    return None
-
-
-def _nobody(partition: int) -> None:
-    return None
-
-
-def _is_kept(event: Event) -> bool:
-    """Whether later versions may rest on it: vectors of measures too, which are found by their texts."""
-    return isinstance(event, KEPT) or (isinstance(event, Embedded) and event.texts is not None)
 
 
 class ViewRecords:
@@ -127,10 +118,10 @@ class View:
         self.said = KeptJudgements(self.rows)
         self.said_ms = [0] * partitions
         """The latest time on each partition of ``feedback``."""
-        self.on_accepted: Accepted = _unheard
+        self.on_accepted: Accepted = unheard
         """Told of each record of ``learning`` that counts, before anybody learns of it."""
-        self.on_feedback: Callable[[Feedback], None] = _nothing
-        self.on_refused: Callable[[int], None] = _nobody
+        self.on_feedback: Callable[[Feedback], None] = unheard
+        self.on_refused: Callable[[int], None] = unheard
         """Told of a partition in which some feedback cannot be read."""
         self.unread: dict[bytes, tuple[int, Any, str]] = {}
         """Feedback that cannot be read and has no dead letter yet, by the letter's key: where, what and why."""
@@ -184,6 +175,7 @@ class View:
 
     def take(self, topic: str, partition: int, record: Any) -> None:
         """Take one record of any of the topics."""
+        # A record that raises in the middle leaves it so: then ``snapshot.close`` keeps nothing of it.
         self.within = True
         match self._names[topic]:
             case "learning":
@@ -198,7 +190,13 @@ class View:
                 self.last[topic, partition] = record
                 self._feedback(partition, record)
             case _:
-                self._checkpoint(record)
+                with suppress(
+                    orjson.JSONDecodeError, KeyError, TypeError
+                ):  # anybody may write there
+                    found = orjson.loads(record.value)
+                    known = self.checkpoints.get(found["partition"])
+                    if known is None or _order(found) >= _order(known):
+                        self.checkpoints[found["partition"]] = found
         self.within = False
 
     def _learning(self, partition: int, record: Any) -> None:
@@ -209,6 +207,7 @@ class View:
         if not self.fences[partition].admits(record.offset, said):
             return
         try:
+            # Decoded before it is known: a record that nobody can read must not hide a good one of its id.
             event = decode(said.kind, said.body)
             new = self.rows.add(KNOWN, event_id(said.episode, said.address))
             if new or said.kind == CLAIMED:
@@ -230,41 +229,36 @@ class View:
             if episode in self.owing:
                 self._look_whether_owed(episode, self.reflection(episode))
         elif isinstance(event, MemoryVersioned):
-            self._versioned(episode)
+            # The learning episode is over. Later versions may rest on some of what it said: of vectors only on
+            # those of measures, which are found by their texts. The rest would grow with the log.
+            for number, (address, said_before) in enumerate(self.journals.pop(episode, {}).items()):
+                self.rows.put(JOURNAL, event_id(episode, address), None)
+                by_text = isinstance(said_before, Embedded) and said_before.texts is not None
+                if isinstance(said_before, KEPT) or by_text:
+                    self._keep(TAUGHT, number, episode, address, said_before)
         elif episode.startswith("b/"):
             journal = self.journals[episode]
             self._keep(JOURNAL, len(journal), episode, said.address, event)
             journal[said.address] = event
         self.heard(partition, episode, event)
 
-    def _versioned(self, episode: str) -> None:
-        """A learning episode is over: only what later versions may rest on is kept of it."""
-        for number, (address, event) in enumerate(self.journals.pop(episode, {}).items()):
-            self.rows.put(JOURNAL, event_id(episode, address), None)
-            if _is_kept(event):
-                self._keep(TAUGHT, number, episode, address, event)
-
     def _keep(self, part: str, number: int, episode: str, address: str, event: Event) -> None:
+        # Keys are in the order of addresses. The number gives back that of the log.
         row = b"%d %s " % (number, event.kind.encode()) + event.to_json()
         self.rows.put(part, event_id(episode, address), row)
 
     def _look_whether_owed(self, episode: str, event: Reflected | None) -> None:
-        """Note whether an episode lacks a grade."""
-        if event is not None and self._owes(episode, event):
-            self.owing[episode] = self._partition(event.scope)
+        """Note whether an episode lacks a grade, so that a take-over looks at those alone."""
+        if event is not None and (
+            (event.domain in CHECKERS and not self.is_graded(episode, None, None))
+            or any(
+                not self.is_graded(episode, each.by, evidence_of(each))
+                for each in self.said.of(episode, event)
+            )
+        ):
+            self.owing[episode] = partition_of(event.scope.encode(), len(self.fences))
         else:
             self.owing.pop(episode, None)
-
-    def _owes(self, episode: str, event: Reflected) -> bool:
-        if event.domain in CHECKERS and not self.is_graded(episode, None, None):
-            return True
-        return any(
-            not self.is_graded(episode, each.by, evidence_of(each))
-            for each in self.said.of(episode, event)
-        )
-
-    def _partition(self, scope: str) -> int:
-        return partition_of(scope.encode(), len(self.fences))
 
     def _feedback(self, partition: int, record: Any) -> None:
         try:
@@ -272,6 +266,7 @@ class View:
             feedback = feedback_of(body)
             canonical(feedback.model_dump(mode="json"))
         except (ValidationError, NotOurs, TypeError, ValueError) as error:
+            # Its dead letter may be read already: some owner before us wrote it, or we did before a crash.
             key = letter_key("feedback", record)
             if self.rows.get(LETTER, letter_name(key)) is None:
                 self.unread[key] = partition, record, told(error)
@@ -283,15 +278,6 @@ class View:
             for episode in self.episodes_of(feedback):
                 self._look_whether_owed(episode, self.reflection(episode))
             self.on_feedback(feedback)
-
-    def _checkpoint(self, record: Any) -> None:
-        try:
-            found = orjson.loads(record.value)
-            known = self.checkpoints.get(found["partition"])
-            if known is None or _order(found) >= _order(known):
-                self.checkpoints[found["partition"]] = found
-        except (orjson.JSONDecodeError, KeyError, TypeError):
-            return
 
 
 def _order(checkpoint: Mapping[str, Any]) -> tuple[int, int]:

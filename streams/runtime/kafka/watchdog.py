@@ -39,6 +39,7 @@ class Watchdog:
 
     def look(self) -> None:
         """Note whether anything moved since the last look."""
+        # A laptop that slept, or a frozen container, looks like a worker that hung: nobody looked meanwhile.
         now, mark = time.monotonic(), self.mark()
         if mark != self.last or not self.busy() or now - self.seen > 5 * LOOK_S:
             self.moved = now  # a process that was frozen gets its time too
@@ -52,6 +53,7 @@ class Watchdog:
             await asyncio.sleep(LOOK_S)
 
     def _watch(self) -> None:
+        # In a thread: a loop that hangs cannot look at itself. It does not ask for the mark, which the loop changes.
         before = time.monotonic()
         while not self.stopped.wait(LOOK_S):
             now = time.monotonic()
@@ -67,4 +69,4 @@ def give_up() -> None:
     """End the process at once: what was recorded is safe, what was not is asked again."""
     sys.stderr.write("nothing moved for too long: ending, so that a fresh worker takes over\n")
     sys.stderr.flush()
-    os._exit(1)
+    os._exit(1)  # anything gentler waits for what hangs

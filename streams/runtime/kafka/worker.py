@@ -10,6 +10,11 @@ A policy goes on as soon as its answer is acknowledged. The relay and the learne
 was read back and counts, since another owner may have claimed the partition in between. No part may hold up the others
 while it waits for a broker, since one loop serves all.
 
+What survives kill -9 is what a broker acknowledged: admissions, answers, closings, memory versions. An offset of
+``problems`` is acknowledged only behind its admission, so a problem is delivered again or is on the log. A closing
+whose answer was not relayed is owed, and found by whoever reads the partition next. Files of a worker (``kept``,
+``past``) are caches; each of them says up to which offset it holds, and is dropped where that is in doubt.
+
 Source: design/kafka.md#ownership.
 """
 
@@ -182,6 +187,7 @@ class KafkaWorker:
         self.tail.after.append(self.schedule.changed.set)
         await self.shared.start()
         await self.health.start()
+        # Whoever joins the group is given partitions at once, and opens episodes with versions that it must know.
         await self.shared.caught_up()
         await self.tail.start()
         self.app = group.make(self.place, self.owning, self.lease)
@@ -192,24 +198,19 @@ class KafkaWorker:
     async def _loop(self, until_idle: bool, settle: bool) -> None:
         while not self.world.draining and self.error is None:
             self.schedule.changed.clear()
-            self._check_parts()
+            # A part that ended by itself ends the worker: its supervisor starts it anew.
+            for follower in (self.tail, self.shared):
+                if follower.task is not None and follower.task.done():
+                    follower.task.result()
+                    raise RuntimeError("reading the log ended")
+            if self.app.crash_reason is not None:
+                raise RuntimeError(f"the group's client ended: {self.app.crash_reason!r}")
             self.dispatch()
             if (until_idle or settle) and await self.idle.reached(settle=settle) and until_idle:
                 return
-            await self._wait()
-
-    def _check_parts(self) -> None:
-        """A part that ended by itself ends the worker: its supervisor starts it anew."""
-        for follower in (self.tail, self.shared):
-            if follower.task is not None and follower.task.done():
-                follower.task.result()
-                raise RuntimeError("reading the log ended")
-        if self.app.crash_reason is not None:
-            raise RuntimeError(f"the group's client ended: {self.app.crash_reason!r}")
-
-    async def _wait(self) -> None:
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self.schedule.changed.wait(), POLL_S)
+            # Not all that moves says so: that the others are idle, for one, shows only by looking again.
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.schedule.changed.wait(), POLL_S)
 
     def drain(self) -> None:
         """Stop gracefully: no new episode or question; what is in flight is still recorded."""
@@ -244,7 +245,10 @@ class KafkaWorker:
         """Let go of everything, from the last to the first; what cannot be ended keeps nothing else open."""
         self.world.draining = True
         async with AsyncExitStack() as parts:
-            parts.callback(self._unguard)
+            # The watchdog goes last of all: it ends a process that hangs while it stops.
+            if self.guard is not None:
+                parts.callback(self.guard.cancel)
+            parts.callback(self.watchdog.stopped.set)
             parts.callback(self.snapshot.close)
             for each in (self.appender, self.reread, self.shared, self.tail, self.health):
                 parts.push_async_callback(self.ending.let_go, each.stop)
@@ -254,21 +258,12 @@ class KafkaWorker:
             parts.callback(self.teacher.close)
             parts.push_async_callback(self.ending.let_go, self.owning.stop)
             await self.ending.finished()
-            if self.error is None and not self.ending.hurried:
-                await self._settle_relay()
-
-    def _unguard(self) -> None:
-        self.watchdog.stopped.set()
-        if self.guard is not None:
-            self.guard.cancel()
-
-    async def _settle_relay(self) -> None:
-        """Relay what was closed before we leave, as far as that takes no time."""
-        for _ in range(50):
-            self.owning.dispatch()
-            if self.owning.relayed():
-                return
-            await asyncio.sleep(0.05)
+            # What was closed is relayed as far as that takes no time. The rest is owed, and whoever comes next pays.
+            for _ in range(50 if self.error is None and not self.ending.hurried else 0):
+                self.owning.dispatch()
+                if self.owning.relayed():
+                    break
+                await asyncio.sleep(0.05)
 
     # -- what comes in -----------------------------------------------------------------------------
 
@@ -295,6 +290,7 @@ class KafkaWorker:
         if self.owning.learning_writer(partition) is None:
             return
         unread = self.view.unread
+        # Taken out before they are refused: the letter itself comes back only with the next records.
         found = [(key, each) for key, each in unread.items() if each[0] == partition]
         for key, (_, record, why) in found:
             del unread[key]
@@ -313,19 +309,18 @@ class KafkaWorker:
     def enqueue(self, owned: Owned, episode: str, admitted: ProblemAdmitted) -> None:
         """An admitted episode is to be worked on."""
         problem = admitted.problem
+        series = problem.series
         seat = seat_of(
             self.learner,
             admitted,
             problem.policy or self.default_policy,
             lambda: "opened" in owned.fold.journal(episode),
             partition=owned.index,
-            in_sets=self._is_home(problem.series, owned),
+            # Sets take whole series, which lie where their name does. A member that strayed is by itself.
+            in_sets=series is not None
+            and owned.index == partition_of(series.encode(), self.partitions),
         )
         self.schedule.enqueue(episode, seat)
-
-    def _is_home(self, series: str | None, owned: Owned) -> bool:
-        """Whether a series whose members are worked on in sets lies here. One that strayed is by itself."""
-        return series is not None and owned.index == partition_of(series.encode(), self.partitions)
 
     def dispatch(self) -> None:
         """Begin whatever can begin."""
@@ -335,6 +330,7 @@ class KafkaWorker:
             self.teacher.dispatch()
         while not self.world.draining and (found := self.schedule.next()) is not None:
             episode, seat = found
+            # It may have moved since the episode was enqueued; then its next owner opens it.
             owned = self.owning.partitions.get(seat.partition)
             if owned is not None and owned.live and owned.events is not None:
                 self.schedule.start(

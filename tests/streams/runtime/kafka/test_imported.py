@@ -98,3 +98,29 @@ def test_a_look_at_a_log_ends_while_workers_go_on_writing(
     assert len(added) == 2
     log.refresh()
     assert log.position("kafka/0", runtime.place.topic("problems")) >= added[1]
+
+
+def test_a_look_ends_where_the_last_offsets_hold_no_record(
+    answered: tuple[OnKafka, Broker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A foreign producer's transaction leaves its end on the partition, and no client is handed that."""
+    runtime, _ = answered
+    log, problems = runtime.imported, runtime.place.topic("problems")
+    ends_of, position = log.consumer.end_offsets, log.consumer.position
+
+    async def end_offsets(tps: list[Any]) -> dict[Any, int]:
+        return {tp: end + (tp.topic == problems) for tp, end in (await ends_of(tps)).items()}
+
+    async def passed(tp: Any) -> int:
+        return int(await position(tp)) + (tp.topic == problems)
+
+    monkeypatch.setattr(log.consumer, "end_offsets", end_offsets)
+    monkeypatch.setattr(log.consumer, "position", passed)
+    before, steps = log.position("kafka/0", problems), list[int]()
+
+    def step() -> None:
+        steps.append(log.position("kafka/0", problems))
+        assert len(steps) < 3, "it looks for a record that never comes"
+
+    log.refresh(step)
+    assert steps == [before + 1]
