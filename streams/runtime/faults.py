@@ -11,11 +11,9 @@ def told(error: Exception, read: BaseModel | None = None) -> str:
     """An error of reading in one line. ``read`` is what was understood, if only its values are at fault."""
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False)[0]
-        return _at(".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, "))
-    return _at("" if read is None else _unnameable(read), str(error)[:200])
-
-
-def _at(field: str, what: str) -> str:
+        field, what = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
+    else:
+        field, what = "" if read is None else _unnameable(read), str(error)[:200]
     return f"{field}: {what}" if field else what
 
 

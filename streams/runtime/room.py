@@ -19,13 +19,13 @@ def need_room(
     """
     if room is None:
         return
+    sizes: dict[str, int] = {}
     if problem is not None:
         settings = len(canonical(problem.settings))
-        _need(room, "problem", len(problem.model_dump_json().encode()) + settings)
+        sizes["problem"] = len(problem.model_dump_json().encode()) + settings
     if label is not None:
-        _need(room, "answer", len(label.model_dump_json().encode()))
-
-
-def _need(room: int, name: str, size: int) -> None:
-    if size > room:
-        raise BadLine(1, name, f"comes to {size:,} bytes; this log takes {room:,}", "input.size")
+        sizes["answer"] = len(label.model_dump_json().encode())
+    for name, size in sizes.items():
+        if size > room:
+            said = f"comes to {size:,} bytes; this log takes {room:,}"
+            raise BadLine(1, name, said, "input.size")

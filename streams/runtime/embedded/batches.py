@@ -49,6 +49,7 @@ class Batches:
     def close(self, scope: Scope, due: Due) -> BatchClosed:
         """Close a batch that is due."""
         closed = self.learner.batch_closed(scope, due, self.limits)
+        # The text of its settings first: the record names it by its digest.
         self.writer.keep(closed.settings, scope.settings_text)
         self.say(episode_of(closed), "batch", closed)
         return closed
@@ -56,6 +57,7 @@ class Batches:
     async def learn(self, scope: Scope, closed: BatchClosed) -> None:
         """Run or resume the learning episode of a closed batch, and state its memory version."""
         episode = episode_of(closed)
+        # A worker that was killed between closing and version left a closed episode: then nobody is asked again.
         if scope.policy.learns != "none" and self.log.find(episode, "closed") is None:
             journal = {a: e for a, e in self.log.journal(episode).items() if is_numbered(a)}
             recorder = Relayed(self.writer, self.learner)

@@ -9,7 +9,7 @@ Source: deploy/decisions/0027-keys-per-subject.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from schemas.asking import Diverged
@@ -103,12 +103,10 @@ def sealed_on(log: SqliteLog) -> Sealed:
         elif mark not in gone and not keys.holds(mark):
             wanted = "its key, or the record of its erasure"
             found.setdefault(mark, Diverged(episode, address, "key", f"no key of {mark}", wanted))
-    return Sealed(len(episodes), (*found.values(), *_unsealed(log)))
-
-
-def _unsealed(log: SqliteLog) -> Iterator[Diverged]:
-    """Records of subjects that stand on the log in the clear."""
-    for episode, address in log.db.execute(PLAIN):
-        whose = subject_of(episode)
-        if whose is not None:
-            yield Diverged(episode, address, "seal", "in the clear", f"sealed for {whose}")
+    # Records of subjects that stand on the log in the clear: no build of ours writes such.
+    plain = tuple(
+        Diverged(episode, address, "seal", "in the clear", f"sealed for {subject}")
+        for episode, address in log.db.execute(PLAIN)
+        if (subject := subject_of(episode)) is not None
+    )
+    return Sealed(len(episodes), (*found.values(), *plain))

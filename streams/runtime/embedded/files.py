@@ -66,7 +66,12 @@ def connect(path: Path, *, create: bool, keys: Path | None = None) -> sqlite3.Co
             raise NoLog(f"no log at {path}")
         db.executescript(PRAGMAS)
         if new:
-            keyed = "" if keys is None else _keyed(path, keys)
+            keyed = ""
+            if keys is not None:
+                # Only here: cryptography takes long to import, and most logs have no keys.
+                from streams.runtime.embedded.sealing import begun
+
+                keyed = begun(path, keys)
             db.executescript(
                 f"begin immediate;{TABLES}{VIEWS}{keyed}pragma user_version={SCHEMA_VERSION};commit;"
             )
@@ -76,12 +81,6 @@ def connect(path: Path, *, create: bool, keys: Path | None = None) -> sqlite3.Co
             raise NotALog(f"{path}: {error}") from error
         raise
     return db
-
-
-def _keyed(path: Path, keys: Path) -> str:
-    from streams.runtime.embedded.sealing import begun
-
-    return begun(path, keys)
 
 
 def unlocked(db: sqlite3.Connection, keys: Path | None = None) -> Sealing | None:
@@ -98,26 +97,24 @@ def connect_to_read(path: Path, *, threads: bool = False) -> sqlite3.Connection:
 
     Who shares it between ``threads`` sees to it that one reads at a time, and may hold it for long.
     """
-    db = _to_read(path, threads=threads)
+    try:
+        db = _reading(path, "mode=rw", TO_READ, threads=threads)
+    except sqlite3.OperationalError as error:
+        can_make = os.access(path.absolute().parent, os.W_OK)
+        if is_full(error) and not threads:
+            # On a full disk there is no room for what readers share: so nobody else has it open.
+            db = _reading(path, "mode=rw", ALONE + TO_READ, threads=threads)
+        elif code_of(error) != sqlite3.SQLITE_CANTOPEN or can_make or has_more(path):
+            raise
+        else:
+            # Nobody can write here, and the newest commits are in the file: it is read as it stands.
+            db = _reading(path, "immutable=1", TO_READ, threads=threads)
     try:
         unlocked(db)
     except BaseException:
         db.close()
         raise
     return db
-
-
-def _to_read(path: Path, *, threads: bool) -> sqlite3.Connection:
-    try:
-        return _reading(path, "mode=rw", TO_READ, threads=threads)
-    except sqlite3.OperationalError as error:
-        if is_full(error) and not threads:
-            # On a full disk there is no room for what readers share: so nobody else has it open.
-            return _reading(path, "mode=rw", ALONE + TO_READ, threads=threads)
-        can_make = os.access(path.absolute().parent, os.W_OK)
-        if code_of(error) != sqlite3.SQLITE_CANTOPEN or can_make or has_more(path):
-            raise
-    return _reading(path, "immutable=1", TO_READ, threads=threads)
 
 
 def _reading(path: Path, how: str, first: str, *, threads: bool) -> sqlite3.Connection:

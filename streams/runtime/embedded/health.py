@@ -30,18 +30,19 @@ class Probe:
         room = os.statvfs(self.path)
         if room.f_bavail * room.f_frsize < LEAST_BYTES:
             return f"{self.path}: its disk is full"
+        uri = f"file:{quote(str(self.path.absolute()))}?mode=rw"
         try:
-            self._try()
+            # By a connection of its own: the worker's may be in the middle of a transaction. What is begun to be
+            # written shows more than reading does, and is never written.
+            with closing(
+                sqlite3.connect(uri, uri=True, timeout=HELD_S, isolation_level=None)
+            ) as db:
+                db.execute("begin immediate")
+                db.execute("select max(offset) from records").fetchone()
+                db.execute("rollback")
         except sqlite3.Error as error:
             return f"{self.path}: {'another process holds it' if is_busy(error) else error}"
         return None
-
-    def _try(self) -> None:
-        uri = f"file:{quote(str(self.path.absolute()))}?mode=rw"
-        with closing(sqlite3.connect(uri, uri=True, timeout=HELD_S, isolation_level=None)) as db:
-            db.execute("begin immediate")
-            db.execute("select max(offset) from records").fetchone()
-            db.execute("rollback")
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -26,5 +26,7 @@ def import_jsonl(path: str, keys: Path | None = None) -> SqliteLog:
                 put(log, orjson.loads(line))
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise BadLine(f"{path}:{number}: not a line of a log: {error}") from error
-    log.unlock(keys)
+    log.unlock(
+        keys
+    )  # only now: rows are put as they lie, and views that open them would stand before the tables
     return log

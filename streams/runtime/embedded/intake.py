@@ -15,7 +15,7 @@ from schemas.events.episode import ProblemAdmitted
 from schemas.identity import digest, episode_id, names_a_file, run_id, scope_id
 from schemas.problem import Problem
 from schemas.record import Record
-from schemas.settings import NO_PROMPTS, PROMPTS, BadSetting, PolicySettings, PromptWords
+from schemas.settings import NO_PROMPTS, PROMPTS, BadSetting, PromptWords
 from schemas.subjects import subject_of
 from schemas.written import problem_of
 from streams.engine.episode import settings_of
@@ -116,6 +116,7 @@ class Intake:
         return [episode for episode, _ in self._admitted(OPEN.format(">"))]
 
     def _admitted(self, query: str) -> Iterator[tuple[str, ProblemAdmitted]]:
+        # Without a mark every episode that was ever admitted is looked at.
         first = left(self.log).open_from
         for episode, kind, body in self.log.db.execute(query, (first,)).fetchall():
             event = decode(kind, body)
@@ -139,6 +140,7 @@ class Intake:
         taken = list(self.log.messages("problems", self.position, BATCH))
         self.more = len(taken) == BATCH
         understood = [found for message in taken if (found := self._understand(*message))]
+        # A problem may come twice; asked for all at once, since a batch is one look at the index.
         known = self.log.holding((episode for episode, _ in understood), "admitted")
         for episode, event in understood:
             if episode not in known:
@@ -156,38 +158,32 @@ class Intake:
             problem = under_prompts(problem_of(value), self.prompts)
             scope, policy = placed(self.find, problem, self.default_policy, headers.get(SCOPE))
             if policy is not None:
-                self._check_source(policy, settings_of(policy, problem), problem.subject)
+                source = policy.warm_source(settings_of(policy, problem))
+                if source is not None and subject_of(source) not in (None, problem.subject):
+                    raise BadSetting(
+                        "settings.warm_start: what a subject's problems taught stays with it"
+                    )
+                if source is not None and source not in self.scopes:
+                    raise BadSetting(
+                        f"settings.warm_start: nothing was learned in scope {source!r} here"
+                    )
             kept = carried(of_text(headers))
         except NoPolicy as error:
-            self._refuse(offset, key, headers, value, f"policy: {error}")
-            return None
+            why = f"policy: {error}"
         except (BadSetting, TooMuch) as error:
-            self._refuse(offset, key, headers, value, str(error))
-            return None
+            why = str(error)
         except (ValidationError, TypeError) as error:
-            self._refuse(offset, key, headers, value, told(error, problem))
-            return None
-        episode = episode_of(problem, self.default_policy)
-        event = ProblemAdmitted(problem=problem, scope=scope, offset=offset, headers=kept)
-        return episode, event
-
-    def _check_source(
-        self, policy: Policy[Any], settings: PolicySettings, subject: str | None
-    ) -> None:
-        source = policy.warm_source(settings)
-        if source is not None and subject_of(source) not in (None, subject):
-            raise BadSetting("settings.warm_start: what a subject's problems taught stays with it")
-        if source is not None and source not in self.scopes:
-            raise BadSetting(f"settings.warm_start: nothing was learned in scope {source!r} here")
-
-    def _refuse(
-        self, offset: int, key: str, headers: dict[str, Any], value: bytes, message: str
-    ) -> None:
+            why = told(error, problem)
+        else:
+            episode = episode_of(problem, self.default_policy)
+            event = ProblemAdmitted(problem=problem, scope=scope, offset=offset, headers=kept)
+            return episode, event
         errors = {
             "__metalogue.errors.topic": "problems",
             "__metalogue.errors.offset": offset,
-            "__metalogue.errors.message": message,
+            "__metalogue.errors.message": why,
         }
-        self.writer.send(
-            "dead-letters", f"problems/{offset}/{digest(key)}", value, headers | errors
-        )
+        # Its own bytes as they came, in the commit that passes it over: nothing that was put there is lost.
+        name = f"problems/{offset}/{digest(key)}"
+        self.writer.send("dead-letters", name, value, headers | errors)
+        return None

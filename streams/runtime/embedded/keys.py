@@ -94,7 +94,7 @@ class Keys:
         """Destroy a subject's key, and its name with it. Nothing that was sealed with it can be read again."""
         with self._file() as db:
             db.execute("delete from subjects where mark = ?", (mark,))
-            db.execute("vacuum")
+            db.execute("vacuum")  # or free pages of the file would still hold it
         self._held.clear()
 
     # -- sealing -----------------------------------------------------------------------------------
@@ -134,7 +134,13 @@ class Keys:
         return key
 
     def _key(self, mark: str) -> tuple[AESGCM, bytes] | None:
-        now = self._state()
+        try:
+            stat = os.stat(self.path)
+        except OSError as error:
+            raise NoKeys(f"its keys are not at {self.path}: {error.strerror}") from error
+        # A file that was written just now may be written again without looking any different.
+        too_new = time.time_ns() - stat.st_mtime_ns < JUST_NOW_NS
+        now = None if too_new else (stat.st_mtime_ns, stat.st_size, stat.st_ino)
         if now is None or now != self._as_read:
             self._held.clear()
             self._as_read = now
@@ -143,18 +149,12 @@ class Keys:
                 found = db.execute("select key from subjects where mark = ?", (mark,)).fetchone()
             if found is None:
                 return None
-            self._held[mark] = _made(found[0])
-        return self._held[mark]
+            from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-    def _state(self) -> tuple[int, int, int] | None:
-        """What tells that the file is as it was; nothing where it is too new to tell."""
-        try:
-            found = os.stat(self.path)
-        except OSError as error:
-            raise NoKeys(f"its keys are not at {self.path}: {error.strerror}") from error
-        if time.time_ns() - found.st_mtime_ns < JUST_NOW_NS:
-            return None
-        return found.st_mtime_ns, found.st_size, found.st_ino
+            # Two keys of one: what seals must never be what names, since names are shown.
+            seals = AESGCM(hmac.digest(found[0], b"seal", "sha256"))
+            self._held[mark] = seals, hmac.digest(found[0], b"name", "sha256")
+        return self._held[mark]
 
     @contextmanager
     def _file(self) -> Generator[sqlite3.Connection]:
@@ -164,10 +164,3 @@ class Keys:
                 yield db
         except sqlite3.Error as error:
             raise NoKeys(f"{self.path}: {error}") from error
-
-
-def _made(key: bytes) -> tuple[AESGCM, bytes]:
-    """The key that seals and the key that names, made of a subject's."""
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
-    return AESGCM(hmac.digest(key, b"seal", "sha256")), hmac.digest(key, b"name", "sha256")

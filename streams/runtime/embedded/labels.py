@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -25,6 +24,17 @@ BATCH = 512
 ANSWERED = """
 select episode from records where episode >= ? and episode < ? and address in ('closed', 'taken')
 """
+
+
+def judged_of(log: SqliteLog, episode: str) -> tuple[str, Judged] | None:
+    """The problem's id and the answer of a closed episode; also of a solve, from which nothing learns."""
+    reflected = log.find(episode, "reflected")
+    if isinstance(reflected, Reflected):
+        return reflected.problem_id, reflected
+    admitted, closed = log.find(episode, "admitted"), log.find(episode, "closed")
+    if isinstance(admitted, ProblemAdmitted) and isinstance(closed, EpisodeClosed):
+        return admitted.problem.id, Solved.of(admitted, closed)
+    return None
 
 
 class Labels:
@@ -55,20 +65,21 @@ class Labels:
         for offset, key, headers, value in found:
             feedback = self._remember(offset, value)
             if feedback is None:
-                self._refuse(offset, key, headers, value)
+                errors = {
+                    "__metalogue.errors.topic": "feedback",
+                    "__metalogue.errors.offset": offset,
+                    "__metalogue.errors.message": self.refused,
+                }
+                name = f"feedback/{offset}/{digest(key)}"
+                self.writer.send("dead-letters", name, value, headers | errors)
             else:
-                await self._grade_known(feedback)
+                for episode, judged in self._answered(feedback):
+                    address, event = await graded(self.grader, judged, feedback)
+                    self.writer.state("learning", episode, address, event)
+                    self.learner.feed(episode, address, event)
+            # In the commit that holds its grades: whoever is killed before it grades them again, to the same ids.
             self.writer.advance("learner", "feedback", offset)
         return bool(found)
-
-    def _refuse(self, offset: int, key: str, headers: dict[str, Any], value: bytes) -> None:
-        errors = {
-            "__metalogue.errors.topic": "feedback",
-            "__metalogue.errors.offset": offset,
-            "__metalogue.errors.message": self.refused,
-        }
-        name = f"feedback/{offset}/{digest(key)}"
-        self.writer.send("dead-letters", name, value, headers | errors)
 
     def _remember(self, offset: int, value: bytes) -> Feedback | None:
         self.position = offset
@@ -84,12 +95,6 @@ class Labels:
             self.replied.add(feedback.episode)
         return feedback
 
-    async def _grade_known(self, feedback: Feedback) -> None:
-        for episode, judged in self._answered(feedback):
-            address, event = await self._grade(judged, feedback)
-            self.writer.state("learning", episode, address, event)
-            self.learner.feed(episode, address, event)
-
     def _answered(self, feedback: Feedback) -> Iterator[tuple[str, Judged]]:
         if feedback.episode is not None:
             episodes = [feedback.episode]
@@ -98,19 +103,9 @@ class Labels:
             rows = self.log.db.execute(ANSWERED, (first, first[:-1] + "0")).fetchall()
             episodes = [row[0] for row in rows]
         for episode in episodes:
-            judged = self._judged(episode)
-            if judged is not None and feedback.judges(judged.answer):
-                yield episode, judged
-
-    def _judged(self, episode: str) -> Judged | None:
-        """Return the judgements of a closed episode; also of a solve's answer, from which nothing learns."""
-        reflected = self.log.find(episode, "reflected")
-        if isinstance(reflected, Reflected):
-            return reflected
-        admitted, closed = self.log.find(episode, "admitted"), self.log.find(episode, "closed")
-        if isinstance(admitted, ProblemAdmitted) and isinstance(closed, EpisodeClosed):
-            return Solved.of(admitted, closed)
-        return None
+            found = judged_of(self.log, episode)
+            if found is not None and feedback.judges(found[1].answer):
+                yield episode, found[1]
 
     async def missed(
         self, episode: str, reflected: Reflected, given: int
@@ -119,8 +114,9 @@ class Labels:
         if not self.said:
             return []
         checked = 1 if reflected.domain in CHECKERS else 0
+        # Judgements are kept in the order in which they came, so those behind the given ones came meanwhile.
         feedback = self.said.of(episode, reflected)[given - checked :]
-        return [await self._grade(reflected, each) for each in feedback]
+        return [await graded(self.grader, reflected, each) for each in feedback]
 
     async def of_taken(self, episode: str, taken: Reflected) -> list[tuple[str, Graded]]:
         """Grades of a case that was just taken in: by its domain's checker, and by what was said before it came."""
@@ -132,10 +128,7 @@ class Labels:
         if not self.said:
             return []
         said = self.said.of(episode, reflected)
-        return [await self._grade(reflected, each) for each in said]
-
-    async def _grade(self, judged: Judged, feedback: Feedback) -> tuple[str, Graded]:
-        return await graded(self.grader, judged, feedback)
+        return [await graded(self.grader, reflected, each) for each in said]
 
     def close(self) -> None:
         """End the grader's process, if one was started."""

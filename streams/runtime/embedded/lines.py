@@ -63,8 +63,20 @@ def lines_of(
     query = f"select offset, topic, key, at_ms, headers, value from main.messages {_CHOSEN}"
     lain = log.db.execute(HAS_LAIN).fetchone()
     for row in log.db.execute(query, (topic, messages, after[1])):
+        offset, name, key, at_ms, headers, value = row
+        raw = value if isinstance(value, bytes) else value.encode()
+        line: dict[str, Any] = {"offset": offset, "topic": name, "key": key, "at_ms": at_ms}
+        line["headers"] = orjson.loads(headers)
+        try:
+            line["value"] = raw.decode()
+        except UnicodeDecodeError:
+            line["bytes"] = (
+                raw.hex()
+            )  # anybody may put any bytes on a topic, and they come back the same
         lies = log.db.execute(_LAIN, row[:1]).fetchone() if lain else None
-        yield _message(row) | ({} if lies is None else {"lies": [*lies]})
+        if lies is not None:
+            line["lies"] = [*lies]
+        yield line
 
 
 def _record(row: tuple[Any, ...]) -> dict[str, Any]:
@@ -78,18 +90,6 @@ def _record(row: tuple[Any, ...]) -> dict[str, Any]:
     except orjson.JSONDecodeError as error:
         place = f"record {told['offset']}, {told['episode']} at {told['address']}"
         raise BadEvent(f"{place}: {error}") from error
-
-
-def _message(row: tuple[Any, ...]) -> dict[str, Any]:
-    offset, topic, key, at_ms, headers, value = row
-    raw = value if isinstance(value, bytes) else value.encode()
-    body: dict[str, Any]
-    try:
-        body = {"value": raw.decode()}
-    except UnicodeDecodeError:
-        body = {"bytes": raw.hex()}
-    place = {"offset": offset, "topic": topic, "key": key, "at_ms": at_ms}
-    return place | {"headers": orjson.loads(headers)} | body
 
 
 def put(log: SqliteLog, line: dict[str, Any]) -> None:

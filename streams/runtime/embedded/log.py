@@ -68,6 +68,7 @@ class SqliteLog:
         try:
             self.db = connect(self.path, create=create, keys=keys)
         except OperationalError as error:
+            # On a full or read-only disk people still have to see what their log holds.
             if create or writes or not (is_fixed(error) or is_full(error)):
                 raise
             self.db = connect_to_read(self.path)
@@ -255,7 +256,7 @@ class SqliteLog:
     def reading(self) -> Generator[None]:
         """One look at the log, whoever writes meanwhile."""
         if self.db.in_transaction:
-            yield
+            yield  # SQLite has no transaction within another, and one is one look already
             return
         self.db.execute("begin")
         try:
@@ -275,12 +276,14 @@ class SqliteLog:
     def claim_beside(self, worker: str, is_over: Callable[[str], bool]) -> Writer:
         """Take the lowest partition above the worker's that nobody has, or whose claimant is over."""
         with self.transaction():
+            # Chosen inside the transaction: two that begin at once would find the same one free.
             had = self.claims()
             free = (n for n in count(1) if n not in had or is_over(had[n]))
             return self._claim(worker, next(free))
 
     def give_back(self, writer: Writer) -> None:
         """End a claim; nothing where somebody else has claimed the partition since."""
+        # By its epoch too: whoever took it over after we were thought dead must keep it.
         ended = "delete from claims where partition = ? and epoch = ?"
         with self.transaction():
             self.db.execute(ended, (writer.partition, writer.epoch))
@@ -292,6 +295,7 @@ class SqliteLog:
 
     def _claim(self, worker: str, partition: int) -> Writer:
         event = PartitionClaimed(worker=worker)
+        # Within the claim's own transaction: only who may write makes them, and nobody needs them sooner.
         for made in (MESSAGES_IN_ORDER, OUTCOMES):  # logs of earlier builds have none
             self.db.execute(made)
         (number,) = self.db.execute(CLAIMS).fetchone()

@@ -46,6 +46,7 @@ class Mark:
 
 def left(log: SqliteLog) -> Mark:
     """The mark that was left on a log; one that knows nothing where there is none that holds."""
+    # A log that was cut off and went on may have as many records again: so the mark names its record too.
     found = dict(log.db.execute(MARKS).fetchall())
     offset = found.get("mark/offset", 0)
     if not offset or offset > log.end() or found.get("mark/record") != log_mark(log, offset):

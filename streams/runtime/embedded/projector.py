@@ -104,25 +104,23 @@ class Projector:
         """Keep up with the log until stopped, or until told that nothing more will come."""
         version = -1
         while not self.stopped:
+            # Asked before we look: what came until then is folded in this turn, and nothing is missed.
             last = self.stopped or until()
             seen = self.log.data_version()
             if seen != version:
                 version = seen
                 fold(self.log, self.state)
-            self._flush_if_due()
+            # Tables are written in batches: each flush is a commit, and most changes touch the same rows again.
+            waiting, now = len(self.touched.lives) + len(self.touched.episodes), time.monotonic()
+            if waiting >= FLUSH_KEYS or (waiting and now - self.flushed_at >= FLUSH_S):
+                self.flush()
+            if now - self.kept_at >= SNAPSHOT_S:
+                self.keep()
             if last:
                 break
             time.sleep(POLL_S)
         fold(self.log, self.state)
         self.flush()
-
-    def _flush_if_due(self) -> None:
-        waiting = len(self.touched.lives) + len(self.touched.episodes)
-        now = time.monotonic()
-        if waiting >= FLUSH_KEYS or (waiting and now - self.flushed_at >= FLUSH_S):
-            self.flush()
-        if now - self.kept_at >= SNAPSHOT_S:
-            self.keep()
 
     def flush(self) -> int:
         """Write what changed to the tables."""

@@ -18,6 +18,7 @@ class ReadOnlyLog(SqliteLog):
 
     def __init__(self, path: Path, wait_ms: int = 30_000) -> None:
         """Open the file. A reader waits so long where another process holds the whole of it."""
+        # Not `super().__init__`, which makes what is missing and opens the file to be written.
         self.path = path
         self.db = connect_to_read(path, threads=True)
         self.db.execute(f"pragma busy_timeout={wait_ms}")

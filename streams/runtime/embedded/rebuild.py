@@ -36,6 +36,7 @@ def fold(
     ``told`` is called now and then, for those who watch.
     """
     end = log.end() if upto is None else min(upto, log.end())
+    # Forgetting needs records that folds do not keep, and finds them on the log.
     state.attach(LogRecords(log))
     with uncollected():
         while state.offset < end:

@@ -11,8 +11,10 @@ command again, closes them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 from msgspec import structs
@@ -22,20 +24,20 @@ from handlers.answers.forms import Compared
 from handlers.answers.grade import Grade
 from handlers.policies.base import Policy
 from handlers.policies.graph_memory.activate import CASE
-from schemas.events.episode import EpisodeClosed, ProblemAdmitted
 from schemas.events.graph import PrincipleInduced
-from schemas.events.learning import Graded, Reflected
+from schemas.events.learning import Graded
 from schemas.identity import episode_parts, is_taken
 from schemas.outcome import Outcome
 from schemas.problem import Feedback
 from schemas.written import feedback_of
 from state.folds.grades import GradesFold
 from streams.core.closing import evidence_of, grade_address, graded_address
-from streams.engine.grades import Judged, Solved, held_against
+from streams.engine.grades import Judged, held_against
 from streams.engine.judgements import Judgements
 from streams.engine.learner import Learner
 from streams.engine.scopes import Scope
 from streams.runtime.embedded.forgetting import close_again
+from streams.runtime.embedded.labels import judged_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.queries.reviews import grades_of
 from streams.runtime.embedded.records import LogRecords
@@ -99,43 +101,25 @@ class Regrading:
 
     def answers(self) -> Iterator[Put]:
         """Every answer of a closed episode or a case, but of forgotten problems, in the order of the log."""
+        told = Judgements()
+        for offset, _, _, value in self.log.messages("feedback"):
+            with suppress(ValidationError, TypeError):  # its dead letter says why
+                told.add(offset, feedback_of(value))
         for (episode,) in self.log.db.execute(CLOSED).fetchall():
-            found = self._judged(episode)
+            found = judged_of(self.log, episode)
             if found is None or found[1].answer is None:
                 continue
             problem_id, judged = found
             if not self.learner.memory(judged.scope).forgetting.covers(episode):
-                yield Put(episode, judged, self._feedback(episode, problem_id, judged))
-
-    def _judged(self, episode: str) -> tuple[str, Judged] | None:
-        """The problem's id, and what it left to judge; also of a solve, from which nothing learns."""
-        reflected = self.log.find(episode, "reflected")
-        if isinstance(reflected, Reflected):
-            return reflected.problem_id, reflected
-        admitted, closed = self.log.find(episode, "admitted"), self.log.find(episode, "closed")
-        if isinstance(admitted, ProblemAdmitted) and isinstance(closed, EpisodeClosed):
-            return admitted.problem.id, Solved.of(admitted, closed)
-        return None
-
-    def _feedback(self, episode: str, problem_id: str, judged: Judged) -> Feedback | None:
-        """The newest reference of an answer."""
-        said = [*self._said.about((judged.domain, problem_id)), *self._said.about((episode,))]
-        of = [
-            (at, each)
-            for at, each in said
-            if each.reference is not None and each.judges(judged.answer)
-        ]
-        return max(of, key=lambda one: one[0])[1] if of else None
-
-    @cached_property
-    def _said(self) -> Judgements:
-        found = Judgements()
-        for offset, _, _, value in self.log.messages("feedback"):
-            try:
-                found.add(offset, feedback_of(value))
-            except (ValidationError, TypeError):
-                continue  # its dead letter says why
-        return found
+                said = [*told.about((judged.domain, problem_id)), *told.about((episode,))]
+                of = [
+                    (at, each)
+                    for at, each in said
+                    if each.reference is not None and each.judges(judged.answer)
+                ]
+                # The newest counts, whether it was said of the problem or of this very answer.
+                newest = max(of, key=itemgetter(0))[1] if of else None
+                yield Put(episode, judged, newest)
 
     # -- what is said of it ------------------------------------------------------------------------
 
@@ -167,7 +151,10 @@ class Regrading:
         if fold.anew(put.episode) is None:
             self.done.by_person += 1
         else:
-            event = self._relearned(put.episode, event)
+            # The grade names the batch that was learned with another outcome: that is closed again from there on.
+            learned = self._learned.get(put.episode)
+            if learned is not None and learned[1] != event.outcome:
+                event = structs.replace(event, relearned_from=learned[0])
         if now != before:
             self.done.changed.append((put.episode, before, now))
         self.done.given += 1
@@ -183,6 +170,8 @@ class Regrading:
         put: Put,
     ) -> bool:
         """Whether the newest grade is by this grader, of the same evidence."""
+        # Grading anew must add nothing the second time, whatever the first grade came from: so its address is
+        # made again, of the evidence that is here now, and held against the one on record.
         event = grades[newest]
         if event.grader != grade.grader or event.outcome != grade.outcome:
             return False
@@ -195,13 +184,6 @@ class Regrading:
             case "regrade":
                 before = predecessor(grades, newest)
                 return event.source == source and address_of(event, evidence, before) == newest
-
-    def _relearned(self, episode: str, event: Graded) -> Graded:
-        """The grade, which names the batch that was learned with another outcome."""
-        learned = self._learned.get(episode)
-        if learned is None or learned[1] == event.outcome:
-            return event
-        return structs.replace(event, relearned_from=learned[0])
 
     @cached_property
     def _learned(self) -> dict[str, tuple[int, Outcome]]:
@@ -258,6 +240,7 @@ class Regrading:
         for episode, address, event in self.new:
             writer.state("learning", episode, address, event)
         await writer.commit()
+        # Only what is on disk is learned from: the versions to be closed again must rest on the log.
         for episode, address, event in self.new:
             self.learner.feed(episode, address, event)
 

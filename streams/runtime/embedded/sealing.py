@@ -54,9 +54,32 @@ def unlock(db: sqlite3.Connection, place: Path | None = None) -> Sealing:
     token, last = db.execute("select token, place from keyed").fetchone()
     keys = Keys(Path(last) if place is None else place, token)
     (reads_only,) = db.execute("pragma query_only").fetchone()
+    # Even temporary views are not made on a connection that only reads.
     db.execute("pragma query_only=off")
+
+    def is_readable(raw: str | bytes) -> bool:
+        found = _parts(raw)
+        return found is not None and keys.holds(found[0])
+
+    def opened_record(raw: str, episode: str, address: str, kind: str) -> str:
+        found = _parts(raw)
+        where = _at(("record", episode, address, kind))
+        said = None if found is None else keys.open(*found, where)
+        # What cannot be opened is no event, and whoever reads it says so with its place.
+        return raw if said is None else said.decode("utf-8", "surrogatepass")
+
+    def opened_value(raw: str | bytes, topic: str, key: str) -> str | bytes:
+        return _message(keys, raw, topic, key)[1]
+
+    def opened_headers(raw: str | bytes, topic: str, key: str) -> str:
+        return _message(keys, raw, topic, key)[0]
+
+    db.create_function("is_readable", 1, is_readable)
+    db.create_function("opened_record", 4, opened_record)
+    db.create_function("opened_value", 3, opened_value)
+    db.create_function("opened_headers", 3, opened_headers)
     try:
-        _see_through(db, keys)
+        db.executescript(SEES)
     finally:
         db.execute(f"pragma query_only={reads_only}")
     if place is not None and str(place) != last and not reads_only:
@@ -72,26 +95,6 @@ def begun(log: Path, place: Path) -> str:
     return f"{BEGUN} insert into keyed values ('{token}', '{where}');"
 
 
-def _see_through(db: sqlite3.Connection, keys: Keys) -> None:
-    def is_readable(raw: str | bytes) -> bool:
-        return _parts(raw) is not None and keys.holds(_mark(raw))
-
-    def opened_record(raw: str, episode: str, address: str, kind: str) -> str:
-        return _record(keys, raw, episode, address, kind)
-
-    def opened_value(raw: str | bytes, topic: str, key: str) -> str | bytes:
-        return _message(keys, raw, topic, key)[1]
-
-    def opened_headers(raw: str | bytes, topic: str, key: str) -> str:
-        return _message(keys, raw, topic, key)[0]
-
-    db.create_function("is_readable", 1, is_readable)
-    db.create_function("opened_record", 4, opened_record)
-    db.create_function("opened_value", 3, opened_value)
-    db.create_function("opened_headers", 3, opened_headers)
-    db.executescript(SEES)
-
-
 # -- writing -----------------------------------------------------------------------------------
 
 
@@ -103,38 +106,41 @@ class Sealing:
 
     def records(self, rows: Iterable[Row]) -> list[Row]:
         """Rows of records as they are put into the log: those of subjects sealed. Raises ``NoKeys``."""
-        return [self._record(row) for row in rows]
+        sealed: list[Row] = []
+        for row in rows:
+            episode, address, kind, body = *row[3:6], row[-1]
+            subject = subject_of(episode)
+            if subject is not None:
+                # Its place is sealed with it: no body can be passed off as another record's.
+                box = self._box(subject, body.encode(), "record", episode, address, kind)
+                row = (*row[:-1], box)
+            sealed.append(row)
+        return sealed
 
     def messages(self, rows: Iterable[Row]) -> list[Row]:
         """Rows of messages as they are put into the log: those of subjects sealed, headers too. Raises ``NoKeys``.
 
         The key of a judgement is a digest of its words: in its place stands one that takes the subject's key to make.
         """
-        return [self._message(row) for row in rows]
+        sealed: list[Row] = []
+        for topic, key, at_ms, headers, value in rows:
+            subject = subject_of_message(key, value)
+            if subject is None:
+                sealed.append((topic, key, at_ms, headers, value))
+                continue
+            if topic == "feedback":
+                key = self.keys.digest(subject, value)
+                value = orjson.dumps(orjson.loads(value) | {"mark": key})
+            # Headers may name a person as well as the value does, so both go into one envelope.
+            said = headers.encode() + b"\n" + value
+            box = self._box(subject, said, "message", topic, key)
+            sealed.append((topic, key, at_ms, "{}", box.encode()))
+        return sealed
 
     def keyed(self, name: str, said: Any) -> Any:
         """What stands for something in a name that is made of it. Raises ``NoKeys``."""
         subject = subject_of(name)
         return said if subject is None else {"mark": self.keys.digest(subject, canonical(said))}
-
-    def _record(self, row: Row) -> Row:
-        *place, body = row
-        episode, address, kind = row[3:6]
-        subject = subject_of(episode)
-        if subject is None:
-            return row
-        return *place, self._box(subject, body.encode(), "record", episode, address, kind)
-
-    def _message(self, row: Row) -> Row:
-        topic, key, at_ms, headers, value = row
-        subject = subject_of_message(key, value)
-        if subject is None:
-            return row
-        if topic == "feedback":
-            key = self.keys.digest(subject, value)
-            value = orjson.dumps(orjson.loads(value) | {"mark": key})
-        said = headers.encode() + b"\n" + value
-        return topic, key, at_ms, "{}", self._box(subject, said, "message", topic, key).encode()
 
     def _box(self, subject: str, said: bytes, *where: str) -> str:
         box = self.keys.seal(subject, said, _at(where))
@@ -156,13 +162,6 @@ def subject_of_message(key: str, value: bytes) -> str | None:
 
 
 # -- reading -----------------------------------------------------------------------------------
-
-
-def _record(keys: Keys, raw: str, episode: str, address: str, kind: str) -> str:
-    """What an envelope holds; itself where it cannot be opened, which is no event and is found as such."""
-    found = _parts(raw)
-    said = None if found is None else keys.open(*found, _at(("record", episode, address, kind)))
-    return raw if said is None else said.decode("utf-8", "surrogatepass")
 
 
 def _message(keys: Keys, raw: str | bytes, topic: str, key: str) -> tuple[str, str | bytes]:
@@ -189,12 +188,8 @@ def _parts(raw: str | bytes) -> tuple[str, str] | None:
     return (mark, box) if isinstance(mark, str) and isinstance(box, str) else None
 
 
-def _mark(raw: str | bytes) -> str:
-    found = _parts(raw)
-    return "" if found is None else found[0]
-
-
 def marks(db: sqlite3.Connection) -> Iterator[tuple[str, str, str]]:
     """Episode and address of every sealed record as it lies, and whose it is."""
     for episode, address, body in db.execute(SEALED):
-        yield episode, address, _mark(body)
+        found = _parts(body)
+        yield episode, address, "" if found is None else found[0]

@@ -17,7 +17,7 @@ import sqlite3
 import struct
 import sys
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from pathlib import Path
 
 from schemas.identity import digest
@@ -80,8 +80,9 @@ async def alone_on(
 ) -> AsyncGenerator[None]:
     """Hold an episode, once whoever else works on it has ended. Raises ``Draining`` if told to stop before."""
     if str(log.path) == MEMORY:
-        yield
+        yield  # nobody else can have it
         return
+    # A lock, and no record: it ends with its process, however that ends, and nobody has to clear it away.
     lock = EpisodeLock(log.path, episode)
     waiting = False
     try:
@@ -89,21 +90,16 @@ async def alone_on(
             if world.draining:
                 raise Draining
             if not waiting:
-                told(f"{_owner(log, episode)} works on the same: waits for what it finds")
+                # Claims name their episode behind the process, as ``beside`` writes them.
+                named = [who.partition(" ") for who in log.claims().values()]
+                owners = [who.replace(":", ", process ") for who, _, its in named if its == episode]
+                owner = owners[0] if owners else "another process"
+                told(f"{owner} works on the same: waits for what it finds")
                 waiting = True
             await asyncio.sleep(GLANCE_S)
         yield
     finally:
         lock.close()
-
-
-def _owner(log: SqliteLog, episode: str) -> str:
-    """Return who claimed a partition for an episode, such as ``solve, process 123``."""
-    for worker in log.claims().values():
-        who, _, its = worker.partition(" ")
-        if its == episode:
-            return who.replace(":", ", process ")
-    return "another process"
 
 
 @contextmanager
@@ -112,7 +108,10 @@ def beside(log: SqliteLog, kind: str, episode: str) -> Generator[Writer]:
 
     def is_over(worker: str) -> bool:
         its = worker.partition(" ")[2]
-        return its == episode or (bool(its) and not _is_held(log.path, its))
+        if its in ("", episode):
+            return its == episode  # who names no episode holds no lock that could be asked for
+        with closing(EpisodeLock(log.path, its)) as lock:
+            return not lock.is_held()
 
     writer = log.claim_beside(f"{kind}:{os.getpid()} {episode}", is_over)
     try:
@@ -121,11 +120,3 @@ def beside(log: SqliteLog, kind: str, episode: str) -> Generator[Writer]:
         # Where it cannot be given back, the next one finds that nobody holds the episode any more.
         with suppress(sqlite3.Error):
             log.give_back(writer)
-
-
-def _is_held(log: Path, episode: str) -> bool:
-    lock = EpisodeLock(log, episode)
-    try:
-        return lock.is_held()
-    finally:
-        lock.close()

@@ -60,6 +60,7 @@ def keep(log: SqliteLog, tables: Path) -> bool:
     Where there are tables, the log's projector keeps both, and nothing is done here.
     """
     kept = snapshots_of(log)
+    # Two who keep one file would overwrite each other's folds with older ones.
     if log.end() - kept.reaches() < WORTH or tables.exists():
         return False
     state = fold(log, kept.load())

@@ -76,14 +76,21 @@ async def solve_on(
     """
     told = onlooker or Onlooker()
     episode = episode_of(problem, policy.name)
-    _know_budget(log, world, problem.tenant)
+    budgets = world.budgets
+    if budgets is not None and problem.tenant is not None:
+        # A tenant's budget covers what is solved now as what waits for a worker.
+        budgets.load(spent_since(log, budgets.clock() // DAY_MS * DAY_MS))
+        budgets.tenant_of = lambda episode: problem.tenant
     async with alone_on(log, episode, world, told.waits):
         journal = log.journal(episode)
+        # Read under the lock only: whoever worked on it before us may have ended it while we waited.
         known = journal.get("closed")
         if isinstance(known, EpisodeClosed):
             told.is_known(episode, journal)
             return Solved(episode, known, known=True)
-        admitted = _admitted(journal, policy, problem)
+        admitted = journal.get("admitted")
+        if not isinstance(admitted, ProblemAdmitted):
+            admitted = ProblemAdmitted(problem=problem, scope=scope_of(policy, problem), offset=0)
         opened = journal.get("opened")
         if not isinstance(opened, EpisodeOpened):
             told.begins(log)
@@ -96,24 +103,6 @@ async def solve_on(
             store = SolveStore(log, policy, record, world, told.recorder(writer))
             await run_episode(store, episode)
             return Solved(episode, store.closed, known=False)
-
-
-def _know_budget(log: SqliteLog, world: World, tenant: str | None) -> None:
-    """Take in what a tenant has spent today: its budget covers what is solved now as what waits for a worker."""
-    budgets = world.budgets
-    if budgets is not None and tenant is not None:
-        budgets.load(spent_since(log, budgets.clock() // DAY_MS * DAY_MS))
-        budgets.tenant_of = lambda episode: tenant
-
-
-def _admitted(
-    journal: Mapping[str, Event], policy: Policy[Any], problem: Problem
-) -> ProblemAdmitted:
-    """The admission of a problem: as it is recorded, or a new one."""
-    admitted = journal.get("admitted")
-    if isinstance(admitted, ProblemAdmitted):
-        return admitted
-    return ProblemAdmitted(problem=problem, scope=scope_of(policy, problem), offset=0)
 
 
 class SolveStore:

@@ -20,6 +20,7 @@ def stamp(db: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> None:
     closings = [(place, row) for place, row in enumerate(rows) if row[5] == "episode.closed"]
     if not closings:
         return
+    # Most commits close nothing, and one that does closes few: only of these the log is read again.
     ending = {row[3] for _, row in closings}
     stated: defaultdict[str, list[Stamp]] = defaultdict(list)
     for _, _, _, episode, address, _, at_ms, body in rows:

@@ -31,6 +31,7 @@ class EmbeddedStore:
 
     def journal(self, episode: str) -> dict[str, Event]:
         """The record of an episode: what was just admitted is at hand, all else is read from the log."""
+        # Taken out as it is read: once the episode opens, only the log knows all of it.
         known = self.worker.fresh.pop(episode, None)
         return self.worker.log.journal(episode) if known is None else {"admitted": known}
 
@@ -63,6 +64,8 @@ class EmbeddedStore:
             for address, graded in grades[episode]:
                 say(episode, address, graded)
         await self.writer.commit()
+        # Feedback may have come while the commit was under way, which `known` did not see and `take` graded
+        # nothing for, since the episode was not closed yet.
         for episode, end in ends:
             missed = await labels.missed(episode, end.reflected, len(grades[episode]))
             for address, graded in missed:

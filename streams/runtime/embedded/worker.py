@@ -49,6 +49,7 @@ from streams.runtime.embedded.snapshots import snapshots_of
 from streams.runtime.embedded.store import EmbeddedStore
 
 POLL_S = 0.1
+"""SQLite tells nobody that another process has committed: so we look."""
 STILL_S = 1.0
 """How long a claim is taken for ours without a look at the log."""
 FRESH = 4096
@@ -94,7 +95,12 @@ class Worker:
         self.fresh: dict[str, ProblemAdmitted] = {}
         self.schedule = Schedule(self.learner, max_concurrency, self._broke)
         self.store = EmbeddedStore(self)
-        self._know_budgets()
+        budgets = world.budgets
+        if budgets is not None:
+            # What tenants have spent today is on the log: no restart gives anybody a second budget.
+            budgets.load(spent_since(log, budgets.clock() // DAY_MS * DAY_MS))
+            budgets.tenant_of = self.schedule.tenant_of
+            self.schedule.budgets = budgets
         self.error: BaseException | None = None
         self.drained = False
         self.held_s = time.monotonic()
@@ -105,17 +111,34 @@ class Worker:
 
     async def run(self, *, until_idle: bool = False, settle: bool = False) -> Outcome:
         """Work until idle, drained or broken. Raises what broke the set-up."""
-        self._load()
+        with uncollected():
+            # Records before tasks: whatever opens an episode has to know its scope's memory.
+            for record in self.log.records("learning", kinds=HEARD_KINDS, after=self.heard):
+                self.learner.feed(record.episode, record.address, record.event)
+            for episode, admitted in self.intake.unfinished():
+                self._enqueue(episode, admitted)
+            self.labels.load()
+        # A kill may have come between taking a case in and grading it. What is graded already adds nothing.
         for scope in self.learner.scopes.values():
             for episode in [each for each in scope.reflected if is_taken(each)]:
                 await self._grade_taken(episode, scope.reflected[episode])
         try:
             await self._loop(until_idle, settle)
         finally:
-            await self._stop()
+            # Tasks end first: what they were answered is still to be recorded, even where one of them failed.
+            await self.schedule.finished()
+            self.labels.close()
+            if not self.writer.fenced:
+                await self.writer.commit()
+                with suppress(OperationalError):  # whoever comes after reads more, and that is all
+                    leave(self.log)
         if self.error is not None:
             raise self.error
-        return self._outcome()
+        if self.drained:
+            return Outcome(spent=self.world.exhausted)
+        held, asked = self.schedule.held(), sorted(self.schedule.asleep)
+        unpaid = self.schedule.owing()
+        return Outcome(held, self.intake.parked(), self.world.exhausted, asked, unpaid)
 
     def drain(self) -> None:
         """Stop gracefully: no new episode or question; what is in flight is still recorded."""
@@ -148,54 +171,25 @@ class Worker:
                     break
                 moved = await self._take_in()
             self._dispatch()
+            # Only a turn that took nothing in shows that nothing is left: what came may have freed something.
             if self.error is None and not (moved or self.schedule.busy):
-                if settle and await self._settle():
-                    continue
+                if settle:
+                    # Each scope has its turn, also after one of them moved: they share the commit.
+                    settled = [self.batches.settle(each) for each in self.learner.scopes.values()]
+                    if any(settled):
+                        await self.writer.commit()
+                        continue
                 if until_idle:
                     return
             if self.intake.more:
                 await asyncio.sleep(0)
             else:
-                await self._wait()
+                # Until something changed here, or it is time to look whether somebody else changed the log.
+                look = asyncio.get_running_loop().call_later(POLL_S, self.schedule.changed.set)
+                await self.schedule.changed.wait()
+                look.cancel()
 
-    async def _wait(self) -> None:
-        """Until something changed, or it is time to look whether somebody else changed the log."""
-        look = asyncio.get_running_loop().call_later(POLL_S, self.schedule.changed.set)
-        await self.schedule.changed.wait()
-        look.cancel()
-
-    async def _stop(self) -> None:
-        await self.schedule.finished()
-        self.labels.close()
-        if not self.writer.fenced:
-            await self.writer.commit()
-            with suppress(OperationalError):  # whoever comes after reads more, and that is all
-                leave(self.log)
-
-    def _outcome(self) -> Outcome:
-        if self.drained:
-            return Outcome(spent=self.world.exhausted)
-        held, asked = self.schedule.held(), sorted(self.schedule.asleep)
-        unpaid = self.schedule.owing()
-        return Outcome(held, self.intake.parked(), self.world.exhausted, asked, unpaid)
-
-    # -- start and intake --------------------------------------------------------------------------
-
-    def _know_budgets(self) -> None:
-        """Take in what the tenants have spent today, off the log: no restart gives anybody a second budget."""
-        budgets = self.world.budgets
-        if budgets is not None:
-            budgets.load(spent_since(self.log, budgets.clock() // DAY_MS * DAY_MS))
-            budgets.tenant_of = self.schedule.tenant_of
-            self.schedule.budgets = budgets
-
-    def _load(self) -> None:
-        with uncollected():
-            for record in self.log.records("learning", kinds=HEARD_KINDS, after=self.heard):
-                self.learner.feed(record.episode, record.address, record.event)
-            for episode, admitted in self.intake.unfinished():
-                self._enqueue(episode, admitted)
-            self.labels.load()
+    # -- intake ------------------------------------------------------------------------------------
 
     async def _take_in(self) -> bool:
         moved, taken_out = False, list[str]()
@@ -214,6 +208,7 @@ class Worker:
             self._enqueue(episode, admitted)
             self.progress.admitted += 1
             moved = True
+        # After all that arrived: whoever puts a problem and takes it out at once wants it out.
         for episode in taken_out:
             self.fresh.pop(episode, None)
             self.schedule.take_out(episode)
@@ -242,33 +237,28 @@ class Worker:
         for scope in list(self.learner.scopes.values()):
             if self.batches.warm_up(scope):
                 self.schedule.release(scope.id)
-            self._learn_if_due(scope)
+            name = learning_id(scope.id, scope.window.versioned + 1)
+            # Versions of a scope rest on one another: one at a time.
+            if name not in self.schedule.tasks and not self.world.draining:
+                closed = scope.unfinished
+                if closed is None and (due := scope.window.due()) is not None:
+                    closed = self.batches.close(scope, due)
+                if closed is not None:
+                    self.schedule.start(name, self._learn(scope, closed))
         while not self.world.draining and (found := self.schedule.next()) is not None:
             name = found[0]
-            self.schedule.start(name, self._work(name, self.schedule.sets.members(name)))
+            members = self.schedule.sets.members(name)
+            work = run_episode(self.store, name) if members is None else self._set(name, members)
+            self.schedule.start(name, work)
         self.progress.running = len(self.schedule.tasks)
         if self.on_change is not None:
             self.on_change(self.progress)
 
-    async def _work(self, name: str, members: Sequence[str] | None) -> None:
-        """Work on an episode, or on a set of them, to its end."""
-        if members is None:
-            await run_episode(self.store, name)
-        else:
-            await run_set(self.store, name, members)
-            self.schedule.leave(name)
+    async def _set(self, name: str, members: Sequence[str]) -> None:
+        await run_set(self.store, name, members)
+        self.schedule.leave(name)
 
     # -- learning ----------------------------------------------------------------------------------
-
-    def _learn_if_due(self, scope: Scope) -> None:
-        name = learning_id(scope.id, scope.window.versioned + 1)
-        if name in self.schedule.tasks or self.world.draining:
-            return
-        closed = scope.unfinished
-        if closed is not None:
-            self.schedule.start(name, self._learn(scope, closed))
-        elif (due := scope.window.due()) is not None:
-            self.schedule.start(name, self._learn(scope, self.batches.close(scope, due)))
 
     async def _learn(self, scope: Scope, closed: BatchClosed) -> None:
         """Make the next version; where nothing is asked, also those that are due by then, in one commit."""
@@ -281,12 +271,3 @@ class Worker:
             closed = self.batches.close(scope, due)
         await self.writer.commit()
         self.schedule.release(scope.id)
-
-    # -- settling ----------------------------------------------------------------------------------
-
-    async def _settle(self) -> bool:
-        """Void what never arrived and close partial windows. Returns whether anything moved."""
-        moved = [self.batches.settle(scope) for scope in self.learner.scopes.values()]
-        if any(moved):
-            await self.writer.commit()
-        return any(moved)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
 _log = logging.getLogger(__name__)
+FIRST = "select epoch, body from records where episode = ? and address = ?"
 GLANCE_MS, PAUSE_S = 500, 0.1
 """How long the loop is held up to wait for another process's commit, and how long it then runs on."""
 
@@ -99,8 +100,17 @@ class Writer:
         try:
             self.flush()
         except Exception as error:
+            # Rows are still ours where the transaction never began: then nothing is lost by trying again.
             if is_busy(error) and self._has_more():
-                self._wait_on(waiting)
+                self.waiting = waiting
+                if not self.stalled:
+                    self.stalled = True
+                    said = (
+                        "%s: another process holds the log; what was answered waits to be recorded"
+                    )
+                    _log.warning(said, self.log.path)
+                assert self.loop is not None
+                self.loop.call_later(PAUSE_S, self._turn)
                 return
             for done in waiting:
                 if not done.done():
@@ -112,15 +122,6 @@ class Writer:
         for done in waiting:
             if not done.done():
                 done.set_result(None)
-
-    def _wait_on(self, waiting: list[asyncio.Future[None]]) -> None:
-        self.waiting = waiting
-        if not self.stalled:
-            self.stalled = True
-            said = "%s: another process holds the log; what was answered waits to be recorded"
-            _log.warning(said, self.log.path)
-        assert self.loop is not None
-        self.loop.call_later(PAUSE_S, self._turn)
 
     def flush(self) -> None:
         """Commit now, without a loop. Raises ``Fenced`` when the claim is no longer the latest.
@@ -135,12 +136,22 @@ class Writer:
         sent, self.sent = self.sent, []
         positions, self.positions = self.positions, {}
         try:
-            self._check_claim(rows)
+            # Within the transaction: a claim that is looked at before it may be lost before it begins.
+            if not self.holds():
+                self.fenced = True
+                self._count("stale", sum(row[5] == "completed" for row in rows))
+                db.execute("commit")  # the count alone, since nothing of ours was put yet
+                raise self.lost()
             stamp(db, rows)
             sealing, before = self.log.sealing, db.total_changes
             db.executemany(INSERT, rows if sealing is None else sealing.records(rows))
             if db.total_changes - before != len(rows):
-                self._count("repeated", self._answers_lost(rows))
+                # Some record was not the first at its address. Of these only answers were paid for twice.
+                lost = 0
+                for _, _, epoch, episode, address, kind, _, body in rows:
+                    if kind == "completed":
+                        lost += db.execute(FIRST, (episode, address)).fetchone() != (epoch, body)
+                self._count("repeated", lost)
             if sent:
                 messages = [(topic, key, at, headers, value) for topic, key, headers, value in sent]
                 db.executemany(SEND, messages if sealing is None else sealing.messages(messages))
@@ -157,6 +168,10 @@ class Writer:
     def _has_more(self) -> bool:
         return bool(self.rows or self.sent or self.positions)
 
+    def _count(self, name: str, more: int) -> None:
+        if more:
+            self.log.db.execute(COUNT, (name, more))
+
     def holds(self) -> bool:
         """Whether the claim is still the latest: who was stopped for long asks before it goes on."""
         query = "select epoch from claims where topic = 'events' and partition = ?"
@@ -166,25 +181,3 @@ class Writer:
     def lost(self) -> Fenced:
         """Return the error for a worker whose claim is no longer the latest."""
         return Fenced(f"partition {self.partition} was claimed by another worker")
-
-    def _check_claim(self, rows: list[tuple[Any, ...]]) -> None:
-        if self.holds():
-            return
-        self.fenced = True
-        self._count("stale", sum(row[5] == "completed" for row in rows))
-        self.log.db.execute("commit")
-        raise self.lost()
-
-    def _answers_lost(self, rows: list[tuple[Any, ...]]) -> int:
-        """Completions of this commit that were not the first at their address."""
-        query = "select epoch, body from records where episode = ? and address = ?"
-        lost = 0
-        for _, _, epoch, episode, address, kind, _, body in rows:
-            if kind == "completed":
-                first = self.log.db.execute(query, (episode, address)).fetchone()
-                lost += first != (epoch, body)
-        return lost
-
-    def _count(self, name: str, more: int) -> None:
-        if more:
-            self.log.db.execute(COUNT, (name, more))
