@@ -13,15 +13,13 @@ def told(error: Exception, read: BaseModel | None = None) -> str:
         first = error.errors(include_url=False)[0]
         field, what = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
     else:
-        field, what = "" if read is None else _unnameable(read), str(error)[:200]
+        field, what = "", str(error)[:200]
+        fields = {} if read is None else read.model_dump(mode="json")
+        # A value may have no canonical JSON, such as a huge number: then no name can be made of it.
+        for name, value in fields.items():
+            try:
+                canonical(value)
+            except (TypeError, ValueError):
+                field = name
+                break
     return f"{field}: {what}" if field else what
-
-
-def _unnameable(read: BaseModel) -> str:
-    """The field whose value has no canonical JSON, such as a huge number: no name can be made of it."""
-    for field, value in read.model_dump(mode="json").items():
-        try:
-            canonical(value)
-        except (TypeError, ValueError):
-            return field
-    return ""

@@ -27,10 +27,9 @@ class Batches:
         learner: Learner,
         world: World | None,
         limits: Limits,
-        is_admitted: Callable[[str, str, int], bool],
     ) -> None:
         self.log, self.writer, self.learner = log, writer, learner
-        self.world, self.limits, self.is_admitted = world, limits, is_admitted
+        self.world, self.limits = world, limits
 
     def say(self, episode: str, address: str, event: Event) -> None:
         """Record on ``learning``; the fold sees records in the order in which they are stated."""
@@ -65,9 +64,9 @@ class Batches:
             self.say(episode, "closed", ended)
         self.say(episode, "version", self.learner.version(scope, closed))
 
-    def settle(self, scope: Scope) -> bool:
+    def settle(self, scope: Scope, is_admitted: Callable[[str, str, int], bool]) -> bool:
         """Void what never arrived, or close a partial window. Returns whether anything moved."""
-        found = owing(scope, lambda series, at: self.is_admitted(scope.id, series, at))
+        found = owing(scope, lambda series, at: is_admitted(scope.id, series, at))
         for episode, address, event in found:
             self.say(episode, address, event)
         return bool(found)

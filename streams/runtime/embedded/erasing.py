@@ -68,6 +68,7 @@ def erase(
 ) -> None:
     """Tell of the erasure, remove what holds it in the clear, destroy the key. Doing it twice is doing it once."""
     told = SubjectErased(subject=mark, by=by, reason=reason)
+    # In this order: see above. Each step can be given again, and does nothing where it was done.
     log.publish(commands=[(erasure_of(mark), "erased", told)])
     log.db.execute(UNMARK)
     remove_copies()
@@ -95,6 +96,7 @@ def sealed_on(log: SqliteLog) -> Sealed:
     keys, episodes, found = log.sealing.keys, set[str](), dict[str, Diverged]()
     for episode, address, mark in marks(log.db):
         whose = subject_of(episode) or "nobody"
+        # A seal is named in the clear beside its box, so it must be held against the name of its episode.
         if mark != whose:
             where = f"{episode} at {address}"
             found[where] = Diverged(episode, address, "seal", mark or "none", whose)

@@ -25,7 +25,7 @@ async def close_again(
     writer, learner = log.claim(name), Learner(find, LogRecords(log))
     for record in log.records("learning"):
         learner.feed(record.episode, record.address, record.event)
-    batches = Batches(log, writer, learner, world, Limits(), _anywhere)
+    batches = Batches(log, writer, learner, world, Limits())
     done: list[str] = []
     for scope in learner.scopes.values():
         while scope.memory.forgetting.owed:
@@ -44,8 +44,3 @@ async def close_again(
             await writer.commit()
     waiting = [s.id for s in learner.scopes.values() if s.memory.forgetting.owed]
     return done, waiting
-
-
-def _anywhere(scope: str, series: str, position: int) -> bool:
-    """Whether a place is taken: nothing is settled here."""
-    return True

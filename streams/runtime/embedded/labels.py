@@ -56,7 +56,7 @@ class Labels:
         """Remember the feedback that was read before."""
         for offset, _, _, value in self.log.messages("feedback"):
             if offset > self.committed:
-                break
+                break  # from here on it is new, and `take` grades by it
             self._remember(offset, value)
 
     async def take(self) -> bool:
@@ -100,6 +100,7 @@ class Labels:
             episodes = [feedback.episode]
         else:
             first = episode_id(feedback.domain or "", feedback.problem_id or "", "")
+            # All runs of the problem: "0" is the character behind "/", so the range holds them and no others.
             rows = self.log.db.execute(ANSWERED, (first, first[:-1] + "0")).fetchall()
             episodes = [row[0] for row in rows]
         for episode in episodes:

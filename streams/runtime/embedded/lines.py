@@ -70,9 +70,8 @@ def lines_of(
         try:
             line["value"] = raw.decode()
         except UnicodeDecodeError:
-            line["bytes"] = (
-                raw.hex()
-            )  # anybody may put any bytes on a topic, and they come back the same
+            # Anybody may put any bytes on a topic, and they have to come back the same.
+            line["bytes"] = raw.hex()
         lies = log.db.execute(_LAIN, row[:1]).fetchone() if lain else None
         if lies is not None:
             line["lies"] = [*lies]
@@ -84,6 +83,7 @@ def _record(row: tuple[Any, ...]) -> dict[str, Any]:
     told = dict(zip(names, row, strict=False))
     try:
         event, body = orjson.loads(row[8]), row[8]
+        # Whoever reads it back has to get the same bytes, of which digests and stamps are made.
         if not isinstance(body, str) or orjson.dumps(event).decode() == body:
             return told | {"event": event}
         return told | {"event": event, "body": body}  # `1e50` would become `1e+50`
@@ -102,6 +102,7 @@ def put(log: SqliteLog, line: dict[str, Any]) -> None:
         body = line.get("body")
         if body is None:
             body = orjson.dumps(line["event"]).decode()
+        # Both are in the file where they differ in writing; people edit the event, and digests are of the body.
         elif orjson.loads(body) != line["event"]:
             raise ValueError("body: not what the event says")
         log.db.execute(RECORD, (*(line[name] for name in NAMES), body))

@@ -76,6 +76,7 @@ def _counted(log: SqliteLog, before: Mark, end: int) -> dict[Kind, int]:
 def leave(log: SqliteLog) -> None:
     """Leave a mark at the log's end. It costs what came since the last one. Raises what SQLite says of the file."""
     with log.transaction():
+        # Counted in the same transaction: nobody may append between counting and noting.
         before, end = left(log), log.end()
         if end == before.offset:
             return

@@ -86,6 +86,7 @@ class Projector:
         self.log = log
         self.snapshots = snapshots_of(log)
         self.state = self.snapshots.load()
+        # The log is shorter than its snapshot says: it was cut off, or is another one at the same path.
         if self.state.offset > log.end():
             self.snapshots.drop()
             self.state = self.snapshots.load()
@@ -129,6 +130,7 @@ class Projector:
 
     def keep(self) -> None:
         """Write a snapshot; the tables hold at least what it holds."""
+        # Tables first: rows that a snapshot holds and no table shows would never be written again.
         self.flush()
         self.snapshots.tables = self.tables.watermarks()
         self.snapshots.save(self.state)

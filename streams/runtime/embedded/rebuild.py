@@ -39,6 +39,7 @@ def fold(
     # Forgetting needs records that folds do not keep, and finds them on the log.
     state.attach(LogRecords(log))
     with uncollected():
+        # In stretches, so that whoever watches sees it move; rows are read as they are folded, and never all held.
         while state.offset < end:
             _stretch(log, state, min(state.offset + EVERY, end))
             if told is not None:
@@ -58,7 +59,7 @@ def _stretch(log: SqliteLog, state: State, upto: int) -> None:
             except Refused:
                 decode(kind, body)  # which says what is wrong, if it is not of another version
                 continue
-            if take is not None:
+            if take is not None:  # a kind that no fold takes is read all the same, to be validated
                 take(state, offset, episode, address, event)
     state.passed(upto, count)
 

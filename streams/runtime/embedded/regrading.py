@@ -35,7 +35,6 @@ from streams.core.closing import evidence_of, grade_address, graded_address
 from streams.engine.grades import Judged, held_against
 from streams.engine.judgements import Judgements
 from streams.engine.learner import Learner
-from streams.engine.scopes import Scope
 from streams.runtime.embedded.forgetting import close_again
 from streams.runtime.embedded.labels import judged_of
 from streams.runtime.embedded.log import SqliteLog
@@ -209,22 +208,24 @@ class Regrading:
             episodes = {
                 episode for episode, _, _ in self.done.changed if labels or is_taken(episode)
             }
-            names = list(dict.fromkeys(self._said_of(scope, episodes)))
+            names = [
+                item.id
+                for item in scope.memory.latest.whole()
+                if item.kind == "lesson" and item.role != CASE and episodes & {*item.evidence}
+            ]
+            # Principles were made of all runs of a problem, whichever of them changed its outcome.
+            subjects = {"/".join(episode_parts(episode)[:2]) for episode in episodes}
+            names += [
+                record.event.principle
+                for record in self.log.records("learning", kinds=("principle.induced",))
+                if record.episode.startswith(f"b/{scope.id}/")
+                and isinstance(record.event, PrincipleInduced)
+                and record.event.subject in subjects
+                and record.event.principle is not None
+            ]
             if names:
-                found[scope.id] = names
+                found[scope.id] = list(dict.fromkeys(names))
         return found
-
-    def _said_of(self, scope: Scope, episodes: set[str]) -> Iterator[str]:
-        """Lessons of these episodes, and principles that were made of runs of their problems."""
-        for item in scope.memory.latest.whole():
-            if item.kind == "lesson" and item.role != CASE and episodes & {*item.evidence}:
-                yield item.id
-        subjects = {"/".join(episode_parts(episode)[:2]) for episode in episodes}
-        for record in self.log.records("learning", kinds=("principle.induced",)):
-            event = record.event
-            mine = record.episode.startswith(f"b/{scope.id}/")
-            if mine and isinstance(event, PrincipleInduced) and event.subject in subjects:
-                yield from () if event.principle is None else (event.principle,)
 
     # -- recording it ------------------------------------------------------------------------------
 

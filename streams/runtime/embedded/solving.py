@@ -92,6 +92,7 @@ async def solve_on(
         if not isinstance(admitted, ProblemAdmitted):
             admitted = ProblemAdmitted(problem=problem, scope=scope_of(policy, problem), offset=0)
         opened = journal.get("opened")
+        # A killed owner may have begun it under other limits. They stand, since its replies were given under them.
         if not isinstance(opened, EpisodeOpened):
             told.begins(log)
         elif opened.limits != problem.limits:

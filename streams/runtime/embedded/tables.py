@@ -11,6 +11,8 @@ SCHEMA_VERSION = 1
 MESSAGES_IN_ORDER = "create index if not exists main.messages_in_order on messages(topic)"
 """A topic's messages by offset, which every index ends with: reading on costs the same however many wait."""
 
+# The identity of a record is unique by index, so whatever is stated twice is there once, whoever states it. Messages
+# have their identity too: an answer that is sent again after a crash is the same answer.
 TABLES = f"""
 create table if not exists records(
   offset integer primary key, topic text not null, partition integer not null, epoch integer not null,
@@ -78,6 +80,8 @@ create view if not exists lessons as
   from records where kind = 'lesson.distilled';
 """
 
+# A commit is on the disk when it returns: what follows from it, an answer or the next question, cannot be taken back.
+# Whoever wants commits sooner, and may lose the last ones to a power failure, asks for it (``SqliteLog.sync_less``).
 PRAGMAS = """
 pragma journal_mode=wal;
 pragma synchronous=full;

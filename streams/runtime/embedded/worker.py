@@ -88,9 +88,7 @@ class Worker:
         world.references = References(self.labels.grader, self.labels.said)
         world.people = self.labels.said
         limits = learning_limits or Limits()
-        self.batches = Batches(
-            log, self.writer, self.learner, world, limits, self.intake.is_admitted
-        )
+        self.batches = Batches(log, self.writer, self.learner, world, limits)
         self.progress, self.on_change = Progress(why=world.why), on_change
         self.fresh: dict[str, ProblemAdmitted] = {}
         self.schedule = Schedule(self.learner, max_concurrency, self._broke)
@@ -175,7 +173,9 @@ class Worker:
             if self.error is None and not (moved or self.schedule.busy):
                 if settle:
                     # Each scope has its turn, also after one of them moved: they share the commit.
-                    settled = [self.batches.settle(each) for each in self.learner.scopes.values()]
+                    taken = self.intake.is_admitted
+                    scopes = self.learner.scopes.values()
+                    settled = [self.batches.settle(each, taken) for each in scopes]
                     if any(settled):
                         await self.writer.commit()
                         continue

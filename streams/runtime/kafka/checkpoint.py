@@ -55,6 +55,7 @@ def checkpoint_of(worker: KafkaWorker, owned: Owned, waiting: list[str]) -> dict
 
 def fitted(noted: dict[str, Any], sizes: Sizes) -> dict[str, Any]:
     """A checkpoint that its topic takes: who reads on from it reads the rest of the parked episodes again."""
+    # Without a checkpoint that fits there would be none at all, and each take-over would read everything.
     room, parked = sizes.room, list(noted["parked"])
     while parked and len(checkpoint_bytes({**noted, "parked": parked})) > room:
         del parked[len(parked) // 2 :]

@@ -31,6 +31,7 @@ _LEAVING: Final = 13
 
 def limit_s(asked: int, whole_s: float) -> float:
     """How long to wait for the answer to a request of this kind; ``whole_s`` is the client's own limit."""
+    # The broker answers only once all members have come back, however long that takes.
     if asked in _JOINING:
         return whole_s
     if asked == _LEAVING:
@@ -55,6 +56,7 @@ def install() -> None:
         finally:
             self._request_timeout = whole_s
 
+    # A machine that is gone refuses no connection: it leaves whoever connects waiting.
     async def connected(self: Any) -> Any:
         whole_s = self._request_timeout
         self._request_timeout = min(whole_s, PROMPT_S)

@@ -32,6 +32,7 @@ class Thread(theirs.AIOKafkaConsumerThread):
         await super().on_start()
         client: Any = self._ensure_consumer()
         coordinator = client._coordinator
+        # aiokafka tells nobody that a heartbeat was answered, and the lease has nothing else to go by.
         beat = coordinator._do_heartbeat
 
         async def told() -> bool:
@@ -63,6 +64,7 @@ class Consumer(theirs.Consumer):
         floor = min(flying, default=None)
         if floor is None:
             return super()._new_offset(tp)
+        # What was acknowledged behind a message in flight is held back, and counts as soon as that one is done.
         held = [offset for offset in acked if offset >= floor]
         self._acked[tp] = [offset for offset in acked if offset < floor]
         try:

@@ -120,6 +120,7 @@ def read(headers: Given, value: bytes | None) -> LogRecord:
 
 
 def _kind(type_: str) -> str:
+    # Anything else on the topic is a foreign client's own matter, and no reader of ours fails on it.
     if not type_.startswith(TYPE):
         raise NotOurs(f"type {type_}")
     return type_[len(TYPE) :].rpartition(".v")[0]

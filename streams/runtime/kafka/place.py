@@ -35,6 +35,7 @@ class KafkaAddress:
     def of(cls, url: str, clients: Mapping[str, Any] | None = None) -> KafkaAddress:
         """The place that a URL names. Raises ``BadPlace``."""
         servers, _, prefix = url.removeprefix(SCHEME).partition("/")
+        # URLs stand in process lists, logs and error texts.
         if "@" in servers:
             raise BadPlace("a log's URL holds no credentials: it would be printed with them")
         if not servers or not all(_SERVER.fullmatch(each) for each in servers.split(",")):

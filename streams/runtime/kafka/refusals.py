@@ -24,6 +24,7 @@ UNNAMED: Final = -1
 
 def why_of(error: BaseException) -> Why | None:
     """Why a broker refused what was sent; nothing where it did not: then it is away, or we erred."""
+    # Errors of the system have an ``errno`` too, and mean a broker that is away and not one that refuses.
     code: Any = getattr(error, "errno", None)
     if isinstance(error, OSError) or not isinstance(code, int):
         return None

@@ -51,12 +51,14 @@ def call(place: KafkaAddress) -> Roll:
     """Ask every broker that the place names, or that one of these knows."""
     named = place.servers.split(",")
     answers = _ask_all(place, named)
+    # Those that are named may be a few of many, and the one that is missing is often another one.
     others = {each for _, known in answers.values() for each in known} - answers.keys()
     answers |= _ask_all(place, sorted(others))
     return Roll({server: did for server, (did, _) in answers.items()})
 
 
 def _ask_all(place: KafkaAddress, servers: list[str]) -> dict[str, tuple[Found, list[str]]]:
+    # All at once: several silent ones would else take several times the wait.
     with ThreadPoolExecutor(max(1, len(servers)), "roll") as asking:
         asked = {server: asking.submit(_ask, place, server) for server in servers}
         return {server: each.result() for server, each in asked.items()}
@@ -89,6 +91,7 @@ def _request(link: socket.socket, asked: int, body: bytes, version: int = 0) -> 
     said = struct.pack(">hhih", asked, version, 1, -1) + body
     link.sendall(struct.pack(">i", len(said)) + said)
     (size,) = struct.unpack(">i", _read(link, 4))
+    # Whatever listens there need not be Kafka, and the size that it seems to name may be anything.
     return _read(link, min(size, MOST))[4:]
 
 

@@ -152,7 +152,19 @@ class Sessions:
             await asyncio.sleep(aio.RETRY_S)
 
     async def _once(self, filled: Filled, topic: str, partition: int) -> int:
-        session = await self._sound()
+        # Lanes of many partitions come here at once. One new session serves all of them where order is in doubt.
+        async with self.alone:
+            if self.now is None or self.now.doubted:
+                fresh = await self.begin()
+                self.past += [] if self.now is None else [self.now]
+                self.now = fresh
+        session = self.now
+        for unused in [each for each in self.past if not each.users]:
+            self.past.remove(unused)
+            # Beside us: a session whose broker is away takes its whole grace to end, and nobody needs to wait for that.
+            task = asyncio.create_task(unused.end())
+            self.ending.add(task)  # the loop itself holds tasks weakly
+            task.add_done_callback(self.ending.discard)
         session.users += 1
         try:
             batch = filled.made(session.producer)
@@ -172,19 +184,3 @@ class Sessions:
             raise
         finally:
             session.users -= 1
-
-    async def _sound(self) -> Session:
-        """The session in use; a new one where its order is in doubt."""
-        # Lanes of many partitions come here at once, and one new session serves all of them.
-        async with self.alone:
-            if self.now is None or self.now.doubted:
-                fresh = await self.begin()
-                self.past += [] if self.now is None else [self.now]
-                self.now = fresh
-        for session in [each for each in self.past if not each.users]:
-            self.past.remove(session)
-            # Beside us: a session whose broker is away takes its whole grace to end, and nobody needs to wait for that.
-            task = asyncio.create_task(session.end())
-            self.ending.add(task)  # the loop itself holds tasks weakly
-            task.add_done_callback(self.ending.discard)
-        return self.now

@@ -40,7 +40,7 @@ class KafkaStore:
             if self.owned.fold.open.get(episode, {}) is None:
                 await self.worker.reread.text(self.owned, episode)
         if self.writer.fenced:
-            return False
+            return False  # it was claimed by another worker while we read
         with suppress(LookupError):  # then the runner parks them
             for episode in episodes:
                 await self._version(episode)

@@ -143,6 +143,7 @@ async def checked(place: KafkaAddress) -> int:
 
 async def known(place: KafkaAddress) -> tuple[int, str]:
     """The number of partitions of a sound log, and its cluster's name. Raises ``NoTopics``."""
+    # Whatever is wrong with the topics is told before anything is read: half a log would look like a whole one.
     admin = aio.admin(place)
     await admin.start()
     try:

@@ -107,6 +107,7 @@ def is_imported(log: SqliteLog) -> bool:
 
 def is_worked_on(log: SqliteLog, free: Collection[str]) -> bool:
     """Whether there is a record under a claim, or of a kind that is not ``free`` of one."""
+    # Kinds are bound one by one: SQLite has no lists, and names are never put into a query's text.
     query = WORKED_ON.format(",".join("?" * len(free)))
     return log.db.execute(query, (*free,)).fetchone() is not None
 

@@ -173,6 +173,7 @@ def is_begun(log: SqliteLog, episode: str) -> bool:
 
 def latest(log: SqliteLog) -> str | None:
     """The episode that was answered last; before the first answer, the one that was opened last."""
+    # Whoever asks for the latest wants to see an answer, even while a newer episode is under way.
     for query in (ANSWERED_LAST, OPENED_LAST):
         row = log.db.execute(query).fetchone()
         if row is not None:
@@ -193,6 +194,7 @@ def beginning_with(log: SqliteLog, prefix: str) -> list[str]:
 
 def first_run(log: SqliteLog, domain: str, problem: str) -> Event | None:
     """How an episode of a problem began: the problem as it was admitted, or the case that was taken in."""
+    # A problem's runs are the names between its own with "/" and with "0", the character behind that.
     first = episode_id(domain, problem, "")
     row = log.db.execute(FIRST_RUN, (first, first[:-1] + "0")).fetchone()
     return None if row is None else decode(row[1], row[2])

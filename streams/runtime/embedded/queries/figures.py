@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
+# Sums alone would take what is unknown for zero: so what is known is counted beside each of them.
 CALLS = """
 select topic, substr(episode, 1, 2), count(*), total(json_extract(body, '$.prompt_tokens')),
     total(json_extract(body, '$.completion_tokens')), count(json_extract(body, '$.prompt_tokens')

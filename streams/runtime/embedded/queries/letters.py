@@ -45,6 +45,7 @@ class Refused(NamedTuple):
 
 def letters(log: SqliteLog) -> Iterator[Refused]:
     """Every dead letter, oldest first."""
+    # A replay remembers how far it sent letters on as any reader remembers its position.
     replayed = (each for each in positions(log) if each.topic == TOPIC)
     sent_on = {each.offset for each in replayed if each.name.startswith("dlq/")}
     for number, offset, key, at_ms, headers, value in log.db.execute(ALL):

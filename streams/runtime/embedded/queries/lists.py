@@ -10,6 +10,8 @@ from streams.runtime.embedded.queries.conditions import IS_TAKEN_OUT
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
+# Pages go by offset and not by number: a page that is looked at stays the same while new episodes come in, and the
+# thousandth costs as much as the first.
 EPISODES = f"""
 select a.offset, a.episode, a.at_ms, a.body, o.body, o.at_ms, c.body, c.at_ms, {IS_TAKEN_OUT}
   from records a

@@ -82,6 +82,7 @@ def values(log: SqliteLog, topic: str, after: int = 0) -> Iterator[tuple[int, by
 
 def runs_of_problem(log: SqliteLog, episode: str) -> list[str]:
     """Episodes on the topic of the same problem as this one's, itself among them; two at most."""
+    # "0" is the character behind "/". A range is answered off the index, which `like` would not be.
     prefix = episode.rpartition("/")[0]
     return [key for (key,) in log.db.execute(RUNS, (prefix + "/", prefix + "0"))]
 

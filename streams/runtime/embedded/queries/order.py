@@ -21,6 +21,8 @@ OF_A_SHAPE = (
     f"where topic = ? and kind = ? and {SORT} = ? and {HEAD} = ? order by offset"
 )
 OF_A_KIND = "select topic, episode, address, body from records where kind = ? order by offset"
+# Whoever proves a log reads all of it. What can be decided in SQL is counted there, and only what stands the wrong
+# way round becomes a row in Python.
 BEGINNINGS = """
 select episode, sum(address = 'admitted'), sum(address = 'opened'), sum(address = 'closed'),
     sum(address = 'reflected'), sum(address = 'batch'), sum(address = 'series'), sum(address = 'taken'),

@@ -72,6 +72,7 @@ def holds(log: SqliteLog, domain: str, problem_id: str) -> Holds:
     """What the log holds of a problem, whoever forgot it."""
     first = episode_id(domain, problem_id, "")
     span = (first, first[:-1] + chr(ord(first[-1]) + 1))
+    # As JSON has it: learning quotes a problem's name inside of its records' bodies.
     quoted = canonical(f"{domain}/{problem_id}").decode()
     asked = (
         (RECORDS, span),
@@ -85,6 +86,7 @@ def holds(log: SqliteLog, domain: str, problem_id: str) -> Holds:
 
 def is_admitted(log: SqliteLog, domain: str, problem_id: str) -> bool:
     """Whether a problem has an episode."""
+    # "0" is the character behind "/": the range holds a problem's episodes, and is answered off the index.
     first = episode_id(domain, problem_id, "")
     return log.db.execute(IS_ADMITTED, (first, first[:-1] + "0")).fetchone() is not None
 

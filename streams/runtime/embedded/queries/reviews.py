@@ -36,6 +36,7 @@ select a.offset, q.episode, q.at_ms, a.body, o.body, q.body, null
   and not {IS_TAKEN_OUT}
   order by a.offset desc, q.offset
 """
+# Feedback is what anybody put on its topic. What is no JSON has a dead letter, and must not fail a question here.
 REPLIED = """
 select json_extract(cast(value as text), '$.episode'), json_extract(cast(value as text), '$.review')
   from messages where topic = 'feedback' and json_valid(cast(value as text))

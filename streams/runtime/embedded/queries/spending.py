@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
 NEWEST = 1 << 62
+# A set asks for all its members at once, so its calls are its first member's tenant's, as everywhere else.
 SPENT = """
 select json_extract(a.body, '$.problem.tenant'), r.at_ms, r.body from records r
   left join records o on r.episode >= 's/' and r.episode < 's0'
