@@ -158,11 +158,9 @@ def _named(models: Models) -> dict[str, str]:
         named[role] = backbone
     # A role that no policy asks would never be heard of again, and another model would answer for
     # it. Roles are looked for only where some are named: to know them means to load every policy.
-    known = (
-        {role for policy in SHELF.all() for role in policy.roles}
-        if named.keys() - {EMBEDDER}
-        else set()
-    )
+    known = set[str]()
+    if named.keys() - {EMBEDDER}:
+        known = {role for policy in SHELF.all() for role in policy.roles}
     for role in sorted(named.keys() - known - {EMBEDDER}):
         hint = "metalogue policies list shows which roles each policy asks"
         what = f"no policy asks a role {role!r}; {meant(role, known | {EMBEDDER})}"
