@@ -22,6 +22,8 @@ create table if not exists lain(offset integer primary key, topic text, partitio
 """Where messages of a log on Kafka lie there: topic, partition, offset. No other log has this table."""
 HAS_LAIN = "select 1 from sqlite_master where name = 'lain'"
 LIES = "insert into lain values (?, ?, ?, ?)"
+PLACE = ("offset", "topic", "partition", "epoch", "episode", "address", "at_ms", "kind")
+"""What stands before the event in a line of a record, in this order."""
 BEGINNING = (-1, -1)
 """Before the first record and the first message."""
 KEYED: tuple[str, ...] = ("keyed", "place")
@@ -58,8 +60,18 @@ def lines_of(
             dict(zip(KEYED, row, strict=True)) for row in log.db.execute(_KEYED, (records,))
         )
     query = f"select offset, topic, partition, epoch, episode, address, at_ms, kind, body from main.records {_CHOSEN}"
-    for row in log.db.execute(query, (topic, records, after[0])):
-        yield _record(row)
+    for *place, body in log.db.execute(query, (topic, records, after[0])):
+        told = dict(zip(PLACE, place, strict=True))
+        try:
+            told["event"] = orjson.loads(body)
+        except orjson.JSONDecodeError as error:
+            where = f"record {told['offset']}, {told['episode']} at {told['address']}"
+            raise BadEvent(f"{where}: {error}") from error
+        # Whoever reads it back has to get the same bytes, of which digests and stamps are made: `1e50` would
+        # become `1e+50`.
+        if isinstance(body, str) and orjson.dumps(told["event"]).decode() != body:
+            told["body"] = body
+        yield told
     query = f"select offset, topic, key, at_ms, headers, value from main.messages {_CHOSEN}"
     lain = log.db.execute(HAS_LAIN).fetchone()
     for row in log.db.execute(query, (topic, messages, after[1])):
@@ -76,20 +88,6 @@ def lines_of(
         if lies is not None:
             line["lies"] = [*lies]
         yield line
-
-
-def _record(row: tuple[Any, ...]) -> dict[str, Any]:
-    names = ("offset", "topic", "partition", "epoch", "episode", "address", "at_ms", "kind")
-    told = dict(zip(names, row, strict=False))
-    try:
-        event, body = orjson.loads(row[8]), row[8]
-        # Whoever reads it back has to get the same bytes, of which digests and stamps are made.
-        if not isinstance(body, str) or orjson.dumps(event).decode() == body:
-            return told | {"event": event}
-        return told | {"event": event, "body": body}  # `1e50` would become `1e+50`
-    except orjson.JSONDecodeError as error:
-        place = f"record {told['offset']}, {told['episode']} at {told['address']}"
-        raise BadEvent(f"{place}: {error}") from error
 
 
 def put(log: SqliteLog, line: dict[str, Any]) -> None:

@@ -106,16 +106,23 @@ def read(headers: Given, value: bytes | None) -> LogRecord:
     """Return what a record says. Raises ``NotOurs``."""
     found = named(headers)
     name = found.get("ce_id")
-    if name is None:
-        return _structured(found, value)
     try:
-        kind = found["ce_type"].decode()
-        episode, _, address = name.decode().rpartition("@")
-        epoch = found.get("ce_epoch")
-        claim = None if epoch is None else int(epoch)
-        at_ms = _ms_of(found.get("ce_time", b""))
-        return LogRecord(episode, address, _kind(kind), claim, value or b"", at_ms)
-    except (KeyError, ValueError) as error:
+        if name is not None:
+            kind = found["ce_type"].decode()
+            episode, _, address = name.decode().rpartition("@")
+            epoch = found.get("ce_epoch")
+            claim = None if epoch is None else int(epoch)
+            at_ms = _ms_of(found.get("ce_time", b""))
+            return LogRecord(episode, address, _kind(kind), claim, value or b"", at_ms)
+        # Ours are never written so. Other clients may send a whole CloudEvent as the value.
+        if not is_structured(found) or value is None:
+            raise NotOurs("no CloudEvents attributes")
+        whole: dict[str, Any] = orjson.loads(value)
+        episode, _, address = str(whole["id"]).rpartition("@")
+        said = whole.get("epoch")
+        body, claim = orjson.dumps(whole["data"]), None if said is None else int(said)
+        return LogRecord(episode, address, _kind(whole["type"]), claim, body)
+    except (KeyError, ValueError, TypeError) as error:
         raise NotOurs(str(error)) from error
 
 
@@ -129,21 +136,6 @@ def _kind(type_: str) -> str:
 def is_structured(headers: dict[str, bytes]) -> bool:
     """Whether the value is a whole CloudEvent."""
     return headers.get("content-type", b"").startswith(_STRUCTURED)
-
-
-def _structured(headers: dict[str, bytes], value: bytes | None) -> LogRecord:
-    if not is_structured(headers) or value is None:
-        raise NotOurs("no CloudEvents attributes")
-    try:
-        whole: dict[str, Any] = orjson.loads(value)
-        episode, _, address = str(whole["id"]).rpartition("@")
-        epoch = whole.get("epoch")
-        body = orjson.dumps(whole["data"])
-        return LogRecord(
-            episode, address, _kind(whole["type"]), None if epoch is None else int(epoch), body
-        )
-    except (ValueError, KeyError, TypeError) as error:
-        raise NotOurs(str(error)) from error
 
 
 def data_of(headers: Given, value: bytes | None) -> tuple[bytes, bool]:

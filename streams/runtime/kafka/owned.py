@@ -83,6 +83,7 @@ class Owned:
         start = int(checkpoint["from"])
         fold = EventsFold(fence, closed=past, upto=start)
         parked = {str(e): Shelved(*place) for e, *place in checkpoint["parked"] if len(place) == 5}
+        # What is parked behind the start is met as the partition is read.
         shelf = {e: each for e, each in parked.items() if each.offset < start}
         made = cls(index, fold, source=int(checkpoint["source"]), shelf=shelf)
         made.spent.add_rows(checkpoint.get("spent", ()))
@@ -100,9 +101,8 @@ class Owned:
         if episode not in self.tenants:
             one = self.members(episode)[0]
             said = self.fold.journal(one).get("admitted")
-            named = (
-                said is not None and b'"tenant":' in said.body
-            )  # most have none: none is decoded
+            # Most problems have no tenant, and no admission is decoded to see that.
+            named = said is not None and b'"tenant":' in said.body
             self.tenants[episode] = self.admitted(one).problem.tenant if named else None
         return self.tenants[episode]
 
