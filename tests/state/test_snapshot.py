@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import random
+import re
 import weakref
 from collections.abc import Iterator
 from contextlib import closing
@@ -15,6 +16,7 @@ from state.collecting import MANY, uncollected
 from state.folds.state import State
 from state.snapshot import Snapshots
 from state.snapshot_parts import life_body
+from streams.runtime.embedded.files import copy_to
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.rebuild import fold, offset_of_version
 from tests.streams.cli.calling import call, process
@@ -68,6 +70,19 @@ def test_from_any_snapshot(log: SqliteLog, tmp_path: Path) -> None:
             kept = Snapshots(kept.path, "log")
             state = kept.load()
         assert same(fold(log, state), fold(log, State()))
+
+
+def test_whole_numbers_count_however_they_are_spelled(log: SqliteLog, tmp_path: Path) -> None:
+    copy_to(log.db, tmp_path / "a.db")
+    with closing(SqliteLog(tmp_path / "a.db")) as other:
+        found = other.db.execute("select offset, body from records").fetchall()
+        spelled = [
+            (re.sub(r'("(?:number|batch|\w+_tokens)":\d+)(?=[,}])', r"\1.0", body), offset)
+            for offset, body in found
+        ]
+        other.db.executemany("update records set body = ? where offset = ?", spelled)
+        assert [body for body, _ in spelled] != [body for _, body in found]
+        assert same(fold(other, State()), fold(log, State()))
 
 
 def test_writes_only_what_changed(log: SqliteLog, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from handlers.limits import Reservation
 from handlers.policies.base import Conclusion, Policy, Trace
 from schemas.asking import Ask
-from schemas.events.base import AnswerEvent
+from schemas.events.base import AnswerEvent, Event
 from schemas.events.episode import EpisodeClosed
 from schemas.events.learning import (
     BatchClosed,
@@ -26,6 +26,7 @@ from state.journal import Crashed
 from streams.answering.embedders.hashed import HashedEmbedder
 from streams.answering.world import World
 from streams.core.drive import Run
+from streams.engine.learner import Learner
 from streams.engine.progress import Outcome
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.worker import Worker
@@ -97,6 +98,25 @@ def test_three_batches_are_closed_and_learned_from() -> None:
         assert [v.number for v in versions if isinstance(v, MemoryVersioned)] == [1, 2, 3]
         outcomes = {o for b in batches if isinstance(b, BatchClosed) for o in b.outcomes}
         assert outcomes == {"right", "wrong", "unknown"}
+
+
+def test_what_is_said_between_claim_and_start_is_heard_once(
+    whole: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard = Counter[tuple[str, str]]()
+    feed = Learner.feed
+
+    def counted(self: Learner, episode: str, address: str, event: Event) -> bool:
+        heard[episode, address] += 1
+        return feed(self, episode, address, event)
+
+    monkeypatch.setattr(Learner, "feed", counted)
+    with closing(Fragile()) as log:
+        worker = Worker(log, Asking(log, [0]), find, default_policy="pupil")
+        log.publish(*publication(problems()))
+        assert asyncio.run(worker.run(until_idle=True)) == Outcome()
+        assert set(heard.values()) == {1}
+        assert meant(log) == whole
 
 
 DELAYS = st.lists(st.integers(0, 7), min_size=1, max_size=9)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schemas.events.codec import READERS, Refused, decode
+from schemas.events.codec import READERS, Refused, UnknownEvent, decode
 from schemas.events.union import KINDS
 from state.collecting import uncollected
 from state.folds.state import State
@@ -57,8 +57,11 @@ def _stretch(log: SqliteLog, state: State, upto: int) -> None:
             try:
                 event = read(body)
             except Refused:
-                decode(kind, body)  # which says what is wrong, if it is not of another version
-                continue
+                # This says what is wrong, if anything is. A record of another version is passed over,
+                # as one of an unknown kind is: an older build must still read the log of a newer one.
+                event = decode(kind, body)
+                if isinstance(event, UnknownEvent):
+                    continue
             if take is not None:  # a kind that no fold takes is read all the same, to be validated
                 take(state, offset, episode, address, event)
     state.passed(upto, count)

@@ -111,7 +111,11 @@ class Worker:
         """Work until idle, drained or broken. Raises what broke the set-up."""
         with uncollected():
             # Records before tasks: whatever opens an episode has to know its scope's memory.
-            for record in self.log.records("learning", kinds=HEARD_KINDS, after=self.heard):
+            # What others said since the claim is read among the commands, and must be heard once.
+            said = self.log.records(
+                "learning", kinds=HEARD_KINDS, after=self.heard, upto=self.intake.commands_read
+            )
+            for record in said:
                 self.learner.feed(record.episode, record.address, record.event)
             for episode, admitted in self.intake.unfinished():
                 self._enqueue(episode, admitted)
