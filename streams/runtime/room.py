@@ -20,6 +20,8 @@ def need_room(
     if room is None:
         return
     sizes: dict[str, int] = {}
+    # What is too large is refused where it is put, with its line. Later it could only become a dead
+    # letter.
     if problem is not None:
         settings = len(canonical(problem.settings))
         sizes["problem"] = len(problem.model_dump_json().encode()) + settings

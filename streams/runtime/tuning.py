@@ -14,6 +14,7 @@ def tune_collector() -> None:
     Records are trees without cycles and die by reference counts; the default thresholds walk the
     thousands of episodes in flight again and again for nothing.
     """
+    # What is garbage now would be frozen for good.
     gc.collect()
     gc.freeze()
     gc.set_threshold(YOUNG, MIDDLE, OLD)

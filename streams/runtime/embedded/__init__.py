@@ -11,3 +11,16 @@ acknowledged to anybody, and is asked again. A transaction checks the claim firs
 Everything beside the log can be made anew of it: tables, snapshots, and the marks among its counters. Each of them
 names the record up to which it holds, and whoever finds another record there does not use it.
 """
+
+# What survives `kill -9`, and how. Answers of models are awaited before anybody acts on them, so a
+# resumed episode reads them and asks nothing again. Facts that were made of an answer may be lost
+# with the turn of the loop that was killed; the resumed policy makes them anew at the same
+# addresses. The locks of files die with their process. They only spare two workers the attempt: it
+# is the epoch that decides, for a process that was frozen may wake up and not know that it was
+# replaced.
+#
+# What must never happen. No record is changed or removed, for its place and its bytes are what
+# `verify` and the published heads of a log hold on to. On a log with keys nothing of a subject
+# reaches SQLite in the clear (`sealing`), for what was once on a page cannot be taken back. No
+# reader outside of the runtimes has SQL of its own, so that a table or an index changes in one
+# place.

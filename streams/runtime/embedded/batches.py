@@ -33,6 +33,8 @@ class Batches:
 
     def say(self, episode: str, address: str, event: Event) -> None:
         """Record on ``learning``; the fold sees records in the order in which they are stated."""
+        # A fold that lagged behind what was said would close a batch twice. One that is ahead of
+        # the disk is harmless: whoever is killed loses both.
         self.writer.state("learning", episode, address, event)
         self.learner.feed(episode, address, event)
 

@@ -33,6 +33,8 @@ CANNOT_GROW = (
     sqlite3.SQLITE_IOERR_SHMMAP,
 )
 """What SQLite calls an input or output error where a quota or a limit, not the disk, is exhausted."""
+# Whoever closes waits no longer than this for the last commits to be folded in: they are safe
+# beside the file, and the next who closes it tries again.
 LAST_WAIT = "pragma busy_timeout=1000"
 WHOLE = "pragma wal_checkpoint(truncate)"
 IS_KEYED = "select 1 from sqlite_master where name = 'keyed'"
@@ -85,6 +87,7 @@ def connect(path: Path, *, create: bool, keys: Path | None = None) -> sqlite3.Co
 
 def unlocked(db: sqlite3.Connection, keys: Path | None = None) -> Sealing | None:
     """Let a connection read what is sealed on its log, if it was begun with keys. Raises ``NoKeys``."""
+    # A log without keys has no views and loads no ciphers: nothing of it may become slower.
     if db.execute(IS_KEYED).fetchone() is None:
         return None
     from streams.runtime.embedded.sealing import unlock
@@ -131,6 +134,8 @@ def _reading(path: Path, how: str, first: str, *, threads: bool) -> sqlite3.Conn
 
 def copy_to(db: sqlite3.Connection, path: Path) -> None:
     """Make a file of its own of everything that a connection reads."""
+    # SQLite copies page by page what one moment held, while others write on; copying the file
+    # itself could miss what stands beside it.
     with closing(sqlite3.connect(path)) as file:
         db.backup(file)
         file.execute("pragma journal_mode=wal")
@@ -139,6 +144,8 @@ def copy_to(db: sqlite3.Connection, path: Path) -> None:
 def disconnect(db: sqlite3.Connection) -> None:
     """Close a connection; what it wrote is in the file itself then, even while others have it open."""
     with suppress(sqlite3.Error):
+        # Only who wrote has anything to fold in, and trying would make a reader wait for the
+        # others.
         if db.total_changes:
             db.execute(LAST_WAIT)
             db.execute(WHOLE)
@@ -151,6 +158,7 @@ def is_new(db: sqlite3.Connection, path: Path) -> bool:
     version, names = db.execute(found).fetchone()
     if names is None and version == 0:
         return True
+    # A table named `records` is nothing special; an index of this name is ours.
     if "records_identity" not in (names or "").split():
         raise NotALog(f"{path}: a SQLite file, but not a log")
     if version != SCHEMA_VERSION:

@@ -22,6 +22,8 @@ async def close_again(
     A scope waits for a worker where a batch of it was closed and never learned from. The log's worker
     lock is held by who calls.
     """
+    # The claim is taken before the log is read: no other owner can add what this would not have
+    # seen.
     writer, learner = log.claim(name), Learner(find, LogRecords(log))
     for record in log.records("learning"):
         learner.feed(record.episode, record.address, record.event)

@@ -25,6 +25,8 @@ class Probe:
 
     def trouble(self) -> str | None:
         """Why nothing can be read or appended just now; nothing where both can. It may wait a little."""
+        # A worker goes on writing to a file that was renamed or unlinked, and nobody would ever
+        # read it.
         if self.opened is None or _identity(self.path) != self.opened:
             return f"{self.path}: the log was moved away or replaced"
         room = os.statvfs(self.path)

@@ -64,6 +64,7 @@ def under_prompts(problem: Problem, prompts: Mapping[str, PromptWords]) -> Probl
 
     One that names its policy does not: whoever put it knows its episode's name, which prompts are part of.
     """
+    # Prompts are among the settings, and these are part of the episode's name.
     if not prompts or problem.policy is not None or PROMPTS in problem.settings:
         return problem
     return problem.model_copy(update={"settings": {**problem.settings, PROMPTS: dict(prompts)}})
@@ -80,6 +81,8 @@ def placed(
     try:
         policy = find(problem.policy or default_policy)
     except NoPolicy:
+        # What a stranger's header says becomes the name under which things are learned. So only one
+        # that this problem could have had is believed.
         begins = f"{problem.domain}/{problem.policy}/{problem.memory}/"
         scope = told if isinstance(told, str) and names_a_file(problem.policy or "") else ""
         if not scope.startswith(begins) or not _DIGEST.fullmatch(scope.removeprefix(begins)):
@@ -104,6 +107,7 @@ class Intake:
         self.log, self.writer, self.find = log, writer, find
         self.default_policy, self.scopes, self.prompts = default_policy, scopes, prompts
         self.position = log.position("intake", "problems")
+        # What others said before this is read with all that the learner starts from.
         self.commands_read = log.end()
         self.more = True
 
@@ -131,6 +135,8 @@ class Intake:
         """Return what others stated on ``learning`` since the last look; this worker's own words were fed when
         stated.
         """
+        # The end is fixed before the look: what another process appends while we read is read the
+        # next time, and not skipped.
         end = self.log.end()
         yield from self.log.records("learning", after=self.commands_read, upto=end, epoch=0)
         self.commands_read = end
@@ -147,18 +153,24 @@ class Intake:
                 self.writer.state("events", episode, "admitted", event)
                 yield episode, event
         if taken:
+            # The position rides in the commit of the admissions. Were it committed before them, a
+            # kill in between would lose problems.
             self.position = taken[-1][0]
             self.writer.advance("intake", "problems", self.position)
 
     def _understand(
         self, offset: int, key: str, headers: dict[str, Any], value: bytes
     ) -> tuple[str, ProblemAdmitted] | None:
+        # No message of a stranger may end the worker: it would end the next one too. What cannot be
+        # taken is kept as it came, and the topic is read on.
         problem: Problem | None = None
         try:
             problem = under_prompts(problem_of(value), self.prompts)
             scope, policy = placed(self.find, problem, self.default_policy, headers.get(SCOPE))
             if policy is not None:
                 source = policy.warm_source(settings_of(policy, problem))
+                # Erasing a subject erases its own scopes alone: what it taught may stand in no
+                # other's.
                 if source is not None and subject_of(source) not in (None, problem.subject):
                     raise BadSetting(
                         "settings.warm_start: what a subject's problems taught stays with it"

@@ -63,6 +63,8 @@ class Keys:
     def begun(cls, path: Path) -> Keys:
         """A new file of keys, which only its owner may read. Raises ``NoKeys`` where there is one already."""
         try:
+            # Making the file and finding that there was none are one step, so that no two logs get
+            # the same keys.
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         except FileExistsError:
             raise NoKeys(f"{path} is there already, and keys are of one log alone") from None
@@ -85,6 +87,9 @@ class Keys:
     def of(self, name: str) -> str:
         """The mark of a subject. One that is new gets its key now."""
         with self._file() as db:
+            # The mark is drawn and not made of the name, so nobody can try names against a log. Two
+            # processes that meet a subject at once both draw; the row of the first counts, and both
+            # read it back.
             made = (name, f"subject-{secrets.token_hex(8)}", secrets.token_bytes(KEY_BYTES))
             db.execute("insert or ignore into subjects values (?, ?, ?)", made)
             found = db.execute("select mark from subjects where name = ?", (name,)).fetchone()
@@ -105,6 +110,8 @@ class Keys:
 
     def seal(self, mark: str, said: bytes, where: str) -> str:
         """What is said of a subject, as only its key opens it, and only ``where`` it stands. Raises ``NoKeys``."""
+        # A nonce that is used twice under one key would give both texts away; at random, 96 bits do
+        # not meet.
         nonce = os.urandom(NONCE_BYTES)
         sealed = self._need(mark)[0].encrypt(nonce, said, where.encode("utf-8", "surrogatepass"))
         return b64encode(nonce + sealed).decode()

@@ -86,6 +86,9 @@ class Labels:
         feedback: Feedback | None = None
         try:
             feedback = feedback_of(value)
+            # A reference may be JSON that has no canonical form, such as a number that is too
+            # large. It would be part of an address, and is refused here before anything is made of
+            # it.
             canonical(feedback.model_dump(mode="json"))
         except (ValidationError, TypeError) as error:
             self.refused = told(error, feedback)
@@ -122,6 +125,8 @@ class Labels:
     async def of_taken(self, episode: str, taken: Reflected) -> list[tuple[str, Graded]]:
         """Grades of a case that was just taken in: by its domain's checker, and by what was said before it came."""
         given = [*check(taken), *await self.known(episode, taken)]
+        # The case is looked at again at each start, and the learner must not hear a grade a second
+        # time.
         return [each for each in given if self.log.find(episode, each[0]) is None]
 
     async def known(self, episode: str, reflected: Reflected) -> list[tuple[str, Graded]]:

@@ -55,6 +55,8 @@ def lines_of(
     if found is not None:
         records = orjson.dumps(sorted(found.records)).decode()
         messages = orjson.dumps(sorted(found.messages)).decode()
+    # Whoever reads the lines back must know which keys open them before the first one that is
+    # sealed. A tail that is written on behind an earlier file follows a line that said so.
     if log.sealing is not None and after == BEGINNING:
         yield from (
             dict(zip(KEYED, row, strict=True)) for row in log.db.execute(_KEYED, (records,))
@@ -93,6 +95,7 @@ def lines_of(
 def put(log: SqliteLog, line: dict[str, Any]) -> None:
     """Put a line on a log where it stood before. Who put all of them unlocks the log."""
     if "keyed" in line:
+        # By this table a log is known to be one with keys, so no other import may make it.
         log.db.execute(_KEEPS)
         log.db.execute("insert into keyed values (?, ?)", tuple(line[name] for name in KEYED))
         return

@@ -116,6 +116,8 @@ class SqliteLog:
         epoch: int | None = None,
     ) -> Iterator[Record]:
         """Accepted records in offset order; those of epoch 0 are commands."""
+        # Only the clauses that are needed are named: SQLite chooses an index by them, and one that
+        # is written ``? is null or topic = ?`` would look at every record.
         where: list[str] = ["offset > ?"]
         values: list[str | int] = [after]
         wanted = tuple(kinds)
@@ -133,6 +135,7 @@ class SqliteLog:
             values.extend(wanted)
         query = f"select {COLUMNS} from records where {' and '.join(where)} order by offset"
         for row in self.db.execute(query, values):
+            # Rows are read as they are asked for. A log may be larger than the memory.
             yield record_of(row)
 
     def journal(self, episode: str) -> dict[str, Event]:
@@ -151,6 +154,8 @@ class SqliteLog:
 
     def holding(self, episodes: Iterable[str], address: str) -> set[str]:
         """Which of these episodes have a record at this address."""
+        # One look-up for a batch, and an array of JSON in place of as many marks as there are
+        # names, of which SQLite takes a limited number.
         query = "select episode from records where episode in (select value from json_each(?)) and address = ?"
         found = self.db.execute(query, (orjson.dumps([*episodes]).decode(), address))
         return {episode for (episode,) in found}
@@ -174,6 +179,7 @@ class SqliteLog:
                 offset,
                 key,
                 orjson.loads(headers),
+                # Other tools that write SQLite put text where we put bytes.
                 value if isinstance(value, bytes) else value.encode(),
             )
 
@@ -190,6 +196,8 @@ class SqliteLog:
 
     def data_version(self) -> int:
         """Changes whenever another connection commits."""
+        # SQLite keeps this number in memory that its readers share, so a loop may ask ten times a
+        # second.
         return int(self.db.execute("pragma data_version").fetchone()[0])
 
     def end(self) -> int:
@@ -215,6 +223,8 @@ class SqliteLog:
         Commands carry deterministic ids and no epoch; a known id is a no-op. Returns how many
         messages were new.
         """
+        # Whoever says something twice, for it was killed in between, must not be heard twice: the
+        # index of identities drops the second, and the count of changes tells which were new.
         at = now_ms()
         rows = [
             (topic, key, at, orjson.dumps(headers).decode(), value)
@@ -233,6 +243,8 @@ class SqliteLog:
             )
             for episode, address, event in commands
         ]
+        # Sealing comes before the transaction: a key that is missing is told of before anything is
+        # held.
         if self.sealing is not None:
             rows, said = self.sealing.messages(rows), self.sealing.records(said)
         with self.transaction():
@@ -250,6 +262,8 @@ class SqliteLog:
 
     def sync_less(self) -> None:
         """Let commits go on before the disk has them: a power failure may undo the last ones."""
+        # A sender of telemetry that loses its position sends a few spans twice, which costs less
+        # than waiting for the disk after each.
         self.db.execute("pragma synchronous=normal")
 
     @contextmanager

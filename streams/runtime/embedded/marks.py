@@ -24,6 +24,7 @@ LEAVE = "insert or replace into counters values (?, ?)"
 SINCE = """
 select topic, kind, count(*) from records where offset > ? and offset <= ? group by topic, kind
 """
+# The first open one bounds the look of the next start; those behind it are told apart then.
 OPEN = """
 select min(offset) from (select offset from records a where address = 'admitted' and partition = 0
   and offset >= ? and offset <= ?
@@ -62,6 +63,8 @@ def left(log: SqliteLog) -> Mark:
 
 def counted(log: SqliteLog) -> dict[Kind, int]:
     """How many records a log has of each kind: those up to its mark as they were counted then."""
+    # Mark and records behind it are of one moment, or what a worker adds in between is missed or
+    # counted twice.
     with log.reading():
         return _counted(log, left(log), log.end())
 
@@ -84,6 +87,8 @@ def leave(log: SqliteLog) -> None:
         told = {
             "mark/offset": end,
             "mark/record": log_mark(log, end),
+            # Nothing is open, so nothing before the end need be looked at; what comes later lies
+            # behind it.
             "mark/open": end if first is None else first,
         }
         kinds = _counted(log, before, end).items()

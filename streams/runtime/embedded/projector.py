@@ -50,6 +50,7 @@ class LogSource:
     def records(self, episodes: Sequence[str]) -> Iterator[tuple[str, Found]]:
         """The records that tables show, by episode in order of names."""
         for first in range(0, len(episodes), AT_ONCE):
+            # SQLite takes a limited number of values in one query.
             names = episodes[first : first + AT_ONCE]
             query = FOUND.format(",".join("?" * len(names)))
             rows = self.log.db.execute(query, (*names, self.state.offset))

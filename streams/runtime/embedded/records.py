@@ -35,6 +35,7 @@ class LogRecords:
 
     def episodes(self, scope: str, prefix: str) -> Iterable[str]:
         """Names of a scope's episodes that begin with this."""
+        # The end of the span is the next name that does not begin so.
         last = prefix[:-1] + chr(ord(prefix[-1]) + 1)
         return [row[0] for row in self.log.db.execute(NAMED, (prefix, last, scope))]
 
@@ -43,6 +44,7 @@ def memories_of(
     log: SqliteLog, find: Callable[[str], Policy[Any]], scope: str
 ) -> Mapping[int, Memory]:
     """Every memory version of a scope."""
+    # Memories of other scopes are folded on the way, since one may start from the rules of another.
     learner = Learner(find, LogRecords(log))
     for record in log.records("learning"):
         learner.feed(record.episode, record.address, record.event)

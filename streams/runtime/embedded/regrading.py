@@ -90,6 +90,8 @@ class Regrading:
 
     def __init__(self, log: SqliteLog, find: Callable[[str], Policy[Any]]) -> None:
         self.log, self.find = log, find
+        # Only what was learned says which batches a grade would change, so all of it is folded
+        # once.
         self.learner = Learner(find, LogRecords(log))
         for record in log.records("learning"):
             self.learner.feed(record.episode, record.address, record.event)
@@ -144,6 +146,8 @@ class Regrading:
             source=told,
             detail=grade.detail or None,
         )
+        # What counts is asked of the fold before and after, and not of this grade: a person's
+        # verdict stands.
         before = fold.outcome(put.episode)
         fold.feed(put.episode, event)
         now = fold.outcome(put.episode)
@@ -157,6 +161,8 @@ class Regrading:
         if now != before:
             self.done.changed.append((put.episode, before, now))
         self.done.given += 1
+        # The address names the grade before it, so that going back to an earlier grader is said
+        # anew, while the same pass done twice finds its own words.
         self.new.append((put.episode, address_of(event, rests, newest), event))
 
     def _says_that(
@@ -191,6 +197,7 @@ class Regrading:
         for scope in self.learner.scopes.values():
             if scope.policy.learns == "none":
                 continue
+            # Version 0 was made of no batch.
             for number in {*scope.memory.versions, *scope.memory.batches} - {0}:
                 closed = scope.memory.closing(number)
                 pairs = zip(closed.members, closed.outcomes, strict=True)

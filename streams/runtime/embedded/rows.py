@@ -9,6 +9,8 @@ from typing import Any
 from schemas.events.codec import BadEvent, decode
 from schemas.record import Record
 
+# Rows are put into `main`, for on a log with keys `records` is a view that opens what is sealed. A
+# name that stands already is ignored and is no error: the first one counts.
 INTO = "insert or ignore into main.records(topic, partition, epoch, episode, address, kind, at_ms, body) "
 INSERT = INTO + "values (?, ?, ?, ?, ?, ?, ?, ?)"
 INSERT_OPEN = INTO + (
@@ -39,6 +41,8 @@ class Transaction:
         self.db = db
 
     def __enter__(self) -> None:
+        # A deferred transaction would get the lock at its first write, and fail there if somebody
+        # else had written since its first read.
         self.db.execute("begin immediate")
 
     def __exit__(self, kind: object, *_: object) -> None:

@@ -29,6 +29,8 @@ BEGUN: Final = "create table keyed(token text not null, place text not null);"
 OPENS: Final = '{"sealed":"subject-'
 _IS = f"as text), 1, {len(OPENS)}) = '{OPENS}'"
 _RECORD, _MESSAGE = f"substr(cast(body {_IS}", f"substr(cast(value {_IS}"
+# A row is opened only when somebody asks for its body, and rows whose key is gone are left out. All
+# other bodies pass through one comparison of their first characters.
 SEES = f"""
 create temp view if not exists records as
   select offset, topic, partition, epoch, episode, address, kind, at_ms,
@@ -74,6 +76,7 @@ def unlock(db: sqlite3.Connection, place: Path | None = None) -> Sealing:
     def opened_headers(raw: str | bytes, topic: str, key: str) -> str:
         return _message(keys, raw, topic, key)[0]
 
+    # The views call these by name, so they are there before the views are made.
     db.create_function("is_readable", 1, is_readable)
     db.create_function("opened_record", 4, opened_record)
     db.create_function("opened_value", 3, opened_value)
@@ -82,6 +85,7 @@ def unlock(db: sqlite3.Connection, place: Path | None = None) -> Sealing:
         db.executescript(SEES)
     finally:
         db.execute(f"pragma query_only={reads_only}")
+    # Whoever says where the keys are by now says it once.
     if place is not None and str(place) != last and not reads_only:
         db.execute("update keyed set place = ?", (str(place),))
     return Sealing(keys)
@@ -150,6 +154,7 @@ class Sealing:
 def subject_of_message(key: str, value: bytes) -> str | None:
     """Whose a message is: by its key, or by the ids that it names."""
     found = subject_of(key)
+    # Almost no message names a subject, and reading each as JSON would cost more than storing it.
     if found is not None or b"subject-" not in value:
         return found
     try:

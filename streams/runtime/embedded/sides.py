@@ -36,6 +36,8 @@ class EpisodeLock:
 
     def __init__(self, log: Path, episode: str) -> None:
         self.file = open(f"{log}.side.lock", "ab")  # noqa: SIM115 - it is held until close()
+        # One file serves all episodes. A file for each would never be removed, since a process that
+        # is killed cannot, and one that removes it takes it from who opened it meanwhile.
         self.place = int(digest(episode), 16)
 
     def close(self) -> None:

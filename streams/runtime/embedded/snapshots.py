@@ -28,6 +28,7 @@ WORTH = 20_000
 
 def log_id(log: SqliteLog) -> str:
     """Return what tells this log from another at the same path: its first record."""
+    # Another log at the same path began at another moment, so even the same problem differs.
     return digest(log.db.execute(FIRST).fetchone())
 
 
@@ -50,6 +51,7 @@ def folded_upto(log: Path) -> int | None:
         suppress(SqliteError, KeyError, TypeError, ValueError),
         closing(connect_to_read(kept)) as db,
     ):
+        # The head alone is read: whoever asks this is a diagnosis, and needs none of the folds.
         return int(orjson.loads(db.execute(HEAD).fetchone()[0])["offset"])
     return None
 

@@ -58,6 +58,8 @@ class Onlooker:
 
 def text_id(text: str, typed: AnswerType | None = None) -> str:
     """The id of a problem that was given none: the same text is the same problem, of the same type of answer."""
+    # A type is a part of the question: the same words with another type may have another right
+    # answer.
     text = text if typed is None else f"{typed.text}\n{text}"
     return f"solve-{digest(text.encode('utf-8', 'surrogatepass').hex())}"
 
@@ -99,6 +101,8 @@ async def solve_on(
             told.resumes(opened.limits)
         with beside(log, "solve", episode) as writer:
             if "admitted" not in journal:
+                # It is not awaited: the first answer's commit takes it along, and without one it is
+                # not missed.
                 writer.state("events", episode, "admitted", admitted)
             record = {**journal, "admitted": admitted}
             store = SolveStore(log, policy, record, world, told.recorder(writer))
@@ -159,5 +163,6 @@ class SolveStore:
         for episode, end in ends:
             self.writer.state("events", episode, "closed", end.closed)
             self.writer.send("answers", episode, end.answer)
+            # No reflection is stated, and so no window of a worker waits for it.
             self.ended = end.closed
         await self.writer.commit()

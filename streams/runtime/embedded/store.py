@@ -49,6 +49,7 @@ class EmbeddedStore:
 
     async def park(self, episode: str, error: Exception, journal: dict[str, Event]) -> None:
         """Leave an episode to a person, with the reason."""
+        # Nobody waits for a person in memory: a worker that is started again finds it parked.
         self.writer.state("events", episode, *parking(error, journal))
         await self.writer.commit()
         self.worker.schedule.leave(episode)
@@ -56,6 +57,8 @@ class EmbeddedStore:
     async def close(self, ends: Sequence[tuple[str, Closing]], fresh: bool) -> None:
         """Closing, answer, reflection and grades of each in one commit; the fold sees them in that order."""
         labels, say = self.worker.labels, self.worker.batches.say
+        # Grading may run a program or ask a process, so it comes before anything of the closing is
+        # stated: a kill meanwhile finds the episode open, and closes it once more.
         grades = {e: (*end.graded, *await labels.known(e, end.reflected)) for e, end in ends}
         for episode, end in ends:
             self.writer.state("events", episode, "closed", end.closed)

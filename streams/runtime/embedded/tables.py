@@ -33,6 +33,8 @@ create table if not exists consumers(
 create table if not exists counters(name text primary key, value integer not null) without rowid;
 """
 
+# The newest grade counts, but a person's verdict stands before all and a domain's checker behind
+# all.
 OUTCOMES = """
 create view if not exists outcomes as
   select episode, outcome, who from (

@@ -74,6 +74,8 @@ class Worker:
         prompts: Mapping[str, PromptWords] = NO_PROMPTS,
     ) -> None:
         self.log, self.world = log, world
+        # The claim comes before anything is read: nobody can add to what follows as the owner any
+        # more.
         self.writer: Writer = log.claim(name)
         self.learner, self.heard = learner_of(
             lambda: snapshots_of(log),
@@ -85,6 +87,8 @@ class Worker:
         )
         self.intake = Intake(log, self.writer, find, default_policy, self.learner, prompts)
         self.labels = Labels(log, self.writer, self.learner, grading)
+        # Policies that compare with a reference, and those that ask people, read what feedback
+        # said.
         world.references = References(self.labels.grader, self.labels.said)
         world.people = self.labels.said
         limits = learning_limits or Limits()
@@ -149,6 +153,7 @@ class Worker:
 
     def _broke(self, error: BaseException) -> None:
         """A task ended that should not: the first of them ends the worker."""
+        # What breaks afterwards is mostly a consequence.
         if self.error is None:
             self.error = error
             self.world.draining = True
@@ -156,6 +161,7 @@ class Worker:
     def _is_ours(self, *, at_once: bool = False) -> bool:
         """Whether the log is still ours, by a look at it every second: whoever was stopped for long looks first."""
         now = time.monotonic()
+        # Looking costs a query, which a thousand questions a second must not each pay.
         if at_once or now - self.held_s >= STILL_S:
             self.held_s = now
             if not self.writer.holds():
@@ -166,6 +172,8 @@ class Worker:
     async def _loop(self, until_idle: bool, settle: bool) -> None:
         version = -1
         while not self.world.draining and self.error is None:
+            # Cleared before the look and not after it: what changes meanwhile wakes the loop at
+            # once.
             self.schedule.changed.clear()
             moved = False
             if version != (version := self.log.data_version()) or self.intake.more:
@@ -220,6 +228,7 @@ class Worker:
         while self.labels.replied:
             self.schedule.wake(self.labels.replied.pop())
         if moved:
+            # One commit takes admissions, grades and both positions.
             await self.writer.commit()
         return moved
 

@@ -58,6 +58,7 @@ class Writer:
 
     def state(self, topic: str, episode: str, address: str, event: Event) -> None:
         """Record with the next commit."""
+        # All records of a commit bear the time of the first, and the clock is asked once for them.
         rows = self.rows
         if not rows:
             self.at_ms, self.stated_s = now_ms(), time.monotonic()
@@ -68,6 +69,8 @@ class Writer:
 
     def keep(self, digest: str, text: str) -> None:
         """Keep a text once per log."""
+        # Settings of a thousand episodes are one text. The index would drop the others too, but
+        # each would be spelled and sealed before.
         if digest not in self.kept:
             self.kept.add(digest)
             self.state("events", text_key(digest), "text", TextKept(text=text))
@@ -159,6 +162,7 @@ class Writer:
                 self.log.commit_position(consumer, topic, offset)
             db.execute("commit")
         except BaseException:
+            # Also where the process is interrupted: an open transaction would keep all others out.
             if db.in_transaction:
                 db.execute("rollback")
             raise

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
+# A claim is in force from its own record on, and until the next one of the same partition.
 CLAIMS = """
 select offset, topic, partition, episode, address from records where kind = 'partition.claimed'
   order by offset

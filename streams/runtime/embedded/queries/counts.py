@@ -40,6 +40,7 @@ select (select count(*) from messages where topic = 'problems'),
   (select count(*) from records where kind = 'memory.versioned'),
   (select count(*) from records where kind = 'episode.parked')
 """
+# Between two workers nobody worked, so each claim's time is taken by itself.
 WORKED = """
 select total(b - a) / 1000.0 from
   (select min(at_ms) a, max(at_ms) b from records where epoch > 0 group by epoch)

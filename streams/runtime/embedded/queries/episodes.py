@@ -20,6 +20,7 @@ OPENED_LAST = (
 ADMITTED = f"""
 select episode, {IS_CLOSED} from records a where address = 'admitted' and instr(episode, ?) order by offset
 """
+# No character is higher than this one, so the span holds every name that begins so.
 BEGUN_SO = """
 select distinct episode from records where address in ('admitted', 'opened', 'batch', 'taken')
   and episode >= ?1 and episode < ?1 || char(1114111)
@@ -43,6 +44,8 @@ UNDECIDED = f"""
 select a.episode, json_extract(a.body, '$.scope') from records a where a.kind = 'problem.admitted'
   and not {IS_CLOSED} and not {IS_TAKEN_OUT} order by a.offset
 """
+# An episode may be parked and taken up many times. It waits if it was parked once more than it was
+# taken up, and its newest reason counts.
 PARKED = f"""
 select a.episode, json_extract(a.body, '$.reason'), json_extract(a.body, '$.address')
   from records a where a.kind = 'episode.parked' and not {IS_CLOSED}
@@ -96,6 +99,7 @@ select count(*), max(at_ms), (select json_extract(o.body, '$.limits.calls') from
   from records o where o.episode = ?1 and o.address in ('opened', 'batch'))
   from records where episode = ?1 and kind = 'completed'
 """
+# The first record of an episode may be of an earlier worker, which never worked on it.
 CLAIMS_ON = """
 select count(distinct epoch) from records
   where episode = ? and topic = ? and epoch > 0 and address not in ('admitted', 'batch')

@@ -44,6 +44,8 @@ SIDES: Final[Mapping[str, tuple[str, str, str]]] = {
     "probes": ("q/", "q0", "opened"),
     "learning": ("b/", "b0", "batch"),
 }
+# Answers are walked from the newest on by their offsets. The index of identities would find the
+# topic first, and then sort all of its answers for each page.
 ANSWERS = """
 select m.offset, m.key, m.at_ms, m.value, c.body from messages m not indexed
   left join records c on c.episode = m.key and c.address = 'closed'
@@ -86,6 +88,7 @@ def episodes(log: SqliteLog, wanted: Mapping[str, str], before: int, most: int) 
     if which in SIDES:
         values |= dict(zip(("first", "end", "address"), SIDES[which], strict=True))
         return [Listed(*row) for row in log.db.execute(SIDE, values)]
+    # Only what was asked for becomes a clause, so that a page without filters reads nothing else.
     clauses = [WANTED.get(which, "")]
     for name, clause in FILTERS.items():
         if wanted.get(name):

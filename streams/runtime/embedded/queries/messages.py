@@ -14,6 +14,7 @@ END = 1 << 62
 """Behind every offset."""
 VALUE = "select value from messages where topic = ? and key = ?"
 FOUND = "select headers, value from messages where topic = ? and key = ?"
+# A message bears marks if none of those that are wanted is missing among its headers.
 BEARING = """
 select headers, value from messages m where topic = ? and not exists (
   select 1 from json_each(?) w where not exists (

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
 SORT = "substr(episode, 1, 2)"
+# Addresses hold numbers and names that differ from log to log. By their shapes they are few, and
+# `verify` knows each of them.
 HEAD = (
     "case when address glob '[0-9]*' and address not glob '*[^0-9.]*' "
     "and address not glob '*..*' and address not glob '*.' then '#' "

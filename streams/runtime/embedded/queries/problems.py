@@ -31,6 +31,7 @@ TAKEN = """
 select max(coalesce((select offset from consumers where name = 'intake' and topic = 'problems'), 0),
   coalesce((select max(json_extract(body, '$.offset')) from records where address = 'admitted'), 0))
 """
+# A problem that was refused has a dead letter, whose key begins with its offset.
 UNADMITTED = """
 select key, value from messages where topic = 'problems' and offset <= ? and offset not in (
     select json_extract(body, '$.offset') from records where address = 'admitted')

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
 COLUMNS = "offset, topic, partition, epoch, episode, address, kind, at_ms, body"
+# Chains and exports are over the stored bytes, so they read the tables and not the views that open
+# what is sealed.
 AS_THEY_LIE = f"select {COLUMNS} from main.records order by offset"
 BODIES = "select episode, address, kind, body from records"
 MESSAGES = """
