@@ -8,8 +8,8 @@ from tests.architecture import crumbs
 from tests.architecture.crumbs import Crumbs
 from tests.architecture.test_code import PACKAGES, sources
 
-PRIVATE_PER_1000, SHARE_ONCE, SHARE_COMMENTS = 23.0, 0.70, 0.004
-"""They may get better, and never worse."""
+PRIVATE_PER_1000, SHARE_ONCE, SHARE_COMMENTS = 12.0, 0.50, 0.05
+"""Half of what there were of private functions before this was measured, and ten times as many comments."""
 
 SAMPLE = '''"""A module
 of two lines."""
