@@ -69,12 +69,15 @@ class EndpointAt(Endpoint):
 
 def seeds(log: SqliteLog) -> set[int]:
     """The seeds of all calls whose answers are on record: each call has its own."""
+    # Answers before openings: a worker goes on meanwhile, and each answer's episode was opened before it.
+    rows = log.db.execute(
+        "select episode, address from records where kind = 'completed'"
+    ).fetchall()
     runs: dict[str, int] = {}
     for record in log.records(kinds=("episode.opened", "batch.closed")):
         event = record.event
         assert isinstance(event, EpisodeOpened | BatchClosed)
         runs[record.episode] = event.seed
-    rows = log.db.execute("select episode, address from records where kind = 'completed'")
     return {call_seed(runs[episode], address) for episode, address in rows}
 
 
