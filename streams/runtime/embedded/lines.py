@@ -63,7 +63,7 @@ def lines_of(
         )
     query = f"select offset, topic, partition, epoch, episode, address, at_ms, kind, body from main.records {_CHOSEN}"
     for *place, body in log.db.execute(query, (topic, records, after[0])):
-        told = dict(zip(PLACE, place, strict=True))
+        told: dict[str, Any] = dict(zip(PLACE, place, strict=True))
         try:
             told["event"] = orjson.loads(body)
         except orjson.JSONDecodeError as error:

@@ -30,7 +30,7 @@ class Stamps:
     def closed(self, episode: str, at_ms: int) -> str | None:
         """The stamps of a closing that is stated now, if all of its episode is known."""
         found: dict[str, Stamp] = {}
-        read = {} if self.read is None else self.read(episode)
+        read: Mapping[str, LogRecord] = {} if self.read is None else self.read(episode)
         for address, said in read.items():
             if not is_stamped(address):
                 continue

@@ -112,7 +112,7 @@ def test_a_look_ends_where_the_last_offsets_hold_no_record(
         return {tp: end + (tp.topic == problems) for tp, end in (await ends_of(tps)).items()}
 
     async def passed(tp: Any) -> int:
-        return int(await position(tp)) + (tp.topic == problems)
+        return int(await position(tp)) + int(tp.topic == problems)
 
     monkeypatch.setattr(log.consumer, "end_offsets", end_offsets)
     monkeypatch.setattr(log.consumer, "position", passed)
