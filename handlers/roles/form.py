@@ -3,7 +3,8 @@
 Labels stand at the start of a line, in any case, bold or not, behind ``- `` or ``#``, with spaces or
 underscores, before a colon or ``=``, or in a row of a table; a value runs to the next known label. A
 bold label, or one that cannot be a word of a sentence, may do without the colon. A JSON object is
-read too, with what models get wrong in it. Of a label that occurs several times the last readable
+read too, with what models get wrong in it. Where a form is of short fields (``Reply.running``) and cannot be
+read so, a label may also follow the sentence before it. Of a label that occurs several times the last readable
 value counts, for models draft before they settle. Nothing that a model writes makes this raise, and
 each character is looked at a bounded number of times.
 

@@ -192,10 +192,10 @@ def test_an_answer_has_the_form_that_was_asked_for(serve: Serve) -> None:
 
     endpoint = serve(script)
     typed = {"type": "number", "unit": "hours"}
+    given = {"problem": "How long?", "policy": "cot", "answer_type": typed}
 
     async def work() -> Any:
         async with on_streams(*WORDS) as client:
-            given = {"problem": "How long?", "policy": "cot", "answer_type": typed}
             return await client.call_tool("solve", given)
 
     said = run(work).structured_content
@@ -217,25 +217,21 @@ def test_an_episode_is_taken_out_by_whoever_put_it(serve: Serve) -> None:
         return knows(asked)
 
     endpoint = serve(script)
-    cancelled: list[Any] = []
 
-    async def work() -> Any:
+    async def work() -> list[Any]:
         async with on_streams(*WORDS) as client:
-            given = {"problem": SUM, "policy": "cot", "id": "sum"}
-            waiting = asyncio.create_task(client.call_tool("solve", given))
-            await asyncio.to_thread(asked_once.wait, soon(30.0))
+            waiting = asyncio.create_task(client.call_tool("solve", {"problem": SUM}))
+            assert await asyncio.to_thread(asked_once.wait, soon(30.0))
             with metalogue.open_log("sqlite:a.db") as log:
                 (episode,) = log.episodes()
             out = {"episode": episode.id, "reason": "a slip"}
-            cancelled.append(await client.call_tool("cancel", out))
-            cancelled.append(await client.call_tool("cancel", out))
-            return await waiting
+            twice = [await client.call_tool("cancel", out) for _ in range(2)]
+            return [*twice, await waiting]
 
     try:
-        solved = run(work)
+        first, again, solved = run(work)
     finally:
         let.set()
-    first, again = cancelled
     assert first.structured_content["status"] == "cancelled"
     assert again.structured_content == first.structured_content, "twice is once"
     assert solved.is_error
