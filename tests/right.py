@@ -50,6 +50,8 @@ def right(answer: str, patience: int = 0, trust: float = 0.95) -> Replier:
 def _value(field: Field, answer: str, patient: bool, steps: list[int], trust: float) -> str:
     fault = bool(_FAULT.search(field.label))
     match field.kind:
+        case "answer" if field.none and patient:
+            return "none"
         case "answer":
             return f"\\boxed{{{answer}}}"
         case "number":

@@ -150,6 +150,6 @@ def keeping(steps: Steps[R], work: Work, keeps: int = 1) -> Steps[R]:
 
 
 def answers(question: Complete) -> bool:
-    """Whether its reply always holds an answer."""
+    """Whether its reply always holds an answer, and never the word none."""
     fields = question.template.reply.fields
-    return any(each.kind == "answer" and not each.optional for each in fields)
+    return any(each.kind == "answer" and not (each.optional or each.none) for each in fields)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from handlers.roles.role import Role
+from handlers.roles.role import Role, open_answer
 from schemas.reply import Field
 
 Way: TypeAlias = Literal["direct", "decompose", "define", "example", "plan", "simplify", "restate"]
@@ -51,12 +51,7 @@ GOALS: tuple[Field, ...] = (
         required=False,
     ),
 )
-FINAL = Field(
-    "Final_answer",
-    "answer",
-    "the final answer, just as the problem asks for it, or none",
-    none=True,
-)
+FINAL = open_answer()
 
 NOTES: Mapping[str, str] = {
     "Similar cases": """\

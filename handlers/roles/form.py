@@ -23,12 +23,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from handlers.answers.extract import absent, boxed, extract
+from handlers.answers.extract import boxed, extract
 from handlers.answers.forms import canonical
 from handlers.answers.forms_json import JSON_CHARS, loaded, refused
 from handlers.answers.plain import plain_text
 from handlers.roles.objects import mended, objects_in, told
-from handlers.roles.values import LINE_CHARS, NO_ANSWER, NONE, READERS, Exact, Value
+from handlers.roles.values import LINE_CHARS, NO_ANSWER, NONE, READERS, Exact, Value, is_none
 from schemas.answer_type import AnswerType, WrongForm
 from schemas.reply import ABOUT, Field, Reply
 
@@ -262,7 +262,7 @@ def _said(field: Field, raws: Sequence[object], text: str) -> Value | Unreadable
     if field.kind == "answer" and problem in ("missing", NO_ANSWER):
         anywhere = _answered(field, text) or extract(text)
         if anywhere is not None:
-            return NONE if field.none and absent(plain_text(anywhere)) else anywhere
+            return NONE if field.none and is_none(plain_text(anywhere)) else anywhere
     # A number that is all that a reply says needs no label.
     if field.kind == "number" and not raws and _FIGURES.fullmatch(text):
         with suppress(ValueError):

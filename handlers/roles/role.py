@@ -264,6 +264,12 @@ def answer(
     return Field(label, "answer", about)
 
 
+def open_answer() -> Field:
+    """A field for the final answer, or for the word none while the problem is still open."""
+    about = "the final answer, just as the problem asks for it, or none"
+    return Field("Final_answer", "answer", about, none=True)
+
+
 def text(label: str, about: str) -> Field:
     """A field of one or more lines."""
     return Field(label, "text", about)

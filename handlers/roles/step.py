@@ -1,6 +1,7 @@
 """The step role: one step more, under the advice of a meta-reasoner.
 
-Its parts are asked for as labelled fields, as everywhere; the tags of the paper are read too.
+A step is asked for as a plain chain is, free to its last line, and read also under the labels, or in the tags, in
+which the paper has it.
 
 Source: Meta-Reasoner § 3.1, App. F (CoT generation); design/meta_reasoner.md#one-episode.
 """
@@ -8,46 +9,60 @@ Source: Meta-Reasoner § 3.1, App. F (CoT generation); design/meta_reasoner.md#o
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from handlers.roles.between import Marks
-from handlers.roles.form import Unreadable, Values
-from handlers.roles.role import Check, Role, RoleReply, choice, text
+from handlers.roles.form import Unreadable, Values, preamble
+from handlers.roles.role import Check, Role, RoleReply, choice, open_answer, text
+from handlers.roles.values import NONE
 from schemas.events.reasoning import Parse
-from schemas.reply import Field
+from schemas.reply import Field, Reply
 
-TOKENS = 512
+TOKENS = 1_024
+"""Of 40 first steps of a model of 1.5 billion parameters five were longer than 512."""
 
+# A small model that is asked for Reasoning and Next_step names the step and boxes a guess below it:
+# of 40 first steps that were free, 20 settled their problem rightly, of labelled ones 3 of the 14
+# that claimed to.
 PROMPT = """\
-You solve a problem one step at a time.
-First explain yourself: what does the situation call for? Then write the next step, one coherent \
-move that brings the work forward; a short problem may be settled by a single one. Then say \
-whether the problem is solved with it, and only if it is, give the final answer just as the problem \
-asks for it."""
+You solve a problem in steps. Make the next one: consider what the situation calls for, then make one \
+coherent move that brings the work forward, carried out to what it comes to. A short problem is settled in a \
+single step. While the problem is still open after your step, give none as the final answer."""
 
 STATE = "State"
+LABELLED = Reply(
+    (
+        Field("Reasoning", "text", "", required=False),
+        text("Next_step", ""),
+        choice(STATE, ("SOLVED", "OPEN"), ""),
+        Field("Final_answer", "answer", "the answer", when=(STATE, ("SOLVED",))),
+    )
+)
+"""The step as the paper has it: its reasons, itself, and whether the problem is solved with it."""
 
 
 class Tagged(Role):
-    """A role whose reply may also stand in the paper's tags."""
+    """A role whose reply may also stand under the paper's labels, or in its tags."""
 
     __slots__ = ()
 
     def read(self, text: str, check: Check | None = None) -> Values | Unreadable:
         """The values of a reply, or what is wrong with it."""
-        return Role.read(self, as_fields(text), check)
+        said = as_fields(text)
+        form = self.reply.fields[0].form
+        labelled = replace(self, least=LABELLED if form is None else LABELLED.typed(form))
+        values = Role.read(labelled, said, check)
+        if not isinstance(values, Unreadable) or values.form or _STATE.search(said):
+            return values
+        return Role.read(self, text, check)
 
 
 STEP = Tagged.of(
     "step",
     PROMPT,
     sections=("Problem", "Trajectory?", "Advice?", "Steps left?"),
-    reply=(
-        text("Reasoning", "what the situation calls for, and why"),
-        text("Next_step", "the one step to be made now"),
-        choice(STATE, ("SOLVED", "OPEN"), "whether the problem remains open after it"),
-        Field("Final_answer", "answer", "the answer", when=(STATE, ("SOLVED",))),
-    ),
+    reply=(open_answer(),),
+    reasons=True,
     notes={
         "Trajectory": """\
 Section "Trajectory" holds the steps that were made so far: go on from there.""",
@@ -102,10 +117,11 @@ def made_of(said: RoleReply) -> Made:
     """What was said, after at most one re-prompt: what has no form is unsolved, and stands whole."""
     model = said.completion.model
     if said.readable:
-        answer = said.answer if said.get(STATE) == "SOLVED" else None
-        # What has no form is still a step. Its label may stand in it once, and then only what it
-        # labels is the step.
-        return Made(said.get("Next_step") or "", answer, said.source, said.parse, model)
+        answer = None if said.get(STATE) == "OPEN" or said.answer == NONE else said.answer
+        text = said.get("Next_step") or preamble(said.text, STEP.reply)
+        return Made(text, answer, said.source, said.parse, model)
+    # What has no form is still a step. Its label may stand in it once, and then only what it
+    # labels is the step.
     parts = _LABEL.split(as_fields(said.text))
     if len(parts) == 2 and (only := _STATE.split(parts[1])[0].strip()):
         return Made(only, None, said.source, "fallback", model)

@@ -39,6 +39,10 @@ _SHARE = re.compile(
 _ABSENT = re.compile(
     r"[\s*_`\"'(\[]*(?:none|n/?a|nil|not applicable|nothing|[-–—])[\s*_`\"')\].]*", re.IGNORECASE
 )
+_NOT_YET = re.compile(
+    r"[\s*_`\"'(\[]{0,8}(?:none|nothing|not)[ \t]{1,4}(?:yet|so far|settled|solved|known)\b",
+    re.IGNORECASE,
+)
 # Lines of a reply that open or close something, and are no item of a list.
 _SIGNS = frozenset(("```", r"\[", r"\]", "$$", "---", "***", "{", "}", "[", "]"))
 
@@ -153,16 +157,21 @@ def _choice_patterns(field: Field) -> tuple[re.Pattern[str], re.Pattern[str], re
     return re.compile(first, flags), re.compile(listed, flags), re.compile(rf"\b({names})\b", flags)
 
 
+def is_none(said: str) -> bool:
+    """Whether this says that there is no answer, or none yet; "none of these" is one."""
+    return absent(said) or _NOT_YET.match(said) is not None
+
+
 def read_answer(field: Field, raw: object) -> str:
     """The answer in a box, between ``###`` marks, in a fence or a formula, or on the line."""
     text = _string(raw)
     # What JSON delimits is the whole answer; behind a label prose may stand around it.
     found = whole(text) if isinstance(raw, Exact) else labelled(text)
-    if found is None and field.none and absent(text.strip()):
+    if found is None and field.none and is_none(text.strip()):
         return NONE
     if found is None:
         raise ValueError(NO_ANSWER)
-    if field.none and absent(plain_text(found).strip()):
+    if field.none and is_none(plain_text(found).strip()):
         return NONE
     _refuse_echo(field, found)
     return found

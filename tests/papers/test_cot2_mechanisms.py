@@ -54,7 +54,7 @@ def test_thinkers_are_told_to_go_as_far_as_they_can_and_to_say_what_is_left() ->
         assert "what remains to be done" in text
         assert "one thought at a time" not in text
     check = next(q for q in done.asks("thinker") if q.template.name == "thinker.verify")
-    assert "leaves the problem OPEN" in shown(check)
+    assert "leaves the problem open" in shown(check)
 
 
 # ── Calls kept for an answer ─────────────────────────────────────────────────────────────────

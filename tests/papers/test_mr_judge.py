@@ -164,7 +164,10 @@ STEPS: list[tuple[str, str | None]] = [
     ("Reasoning: r\nNext_step: a\nState: OPEN\n\\boxed{24}", None),
     ("<reasoning>r</reasoning><next_step>a</next_step>\\boxed{24}", None),
     ("Reasoning: r\nState: OPEN", "Next_step"),
-    ("24", "Reasoning"),
+    ("24", "Final_answer"),
+    ("3 * 8 is what it takes.\nFinal_answer: \\boxed{24}", None),
+    ("3 * 8 comes next.\nFinal_answer: none", None),
+    ("3 * 8 comes next.", "Final_answer"),
 ]
 
 
@@ -209,7 +212,7 @@ def test_caps(reward: Form, cap: int) -> None:
     answers["B"] = '{"Completion": 1, "Quality": 1, "Efficiency": 1, "Alignment": 1}'
     ran = episode(model(2, judge=lambda at: answers[reward]), paper(reward=reward))
     caps = {question.role: question.sampling.max_tokens for question in ran.requests}
-    assert caps == {"step": 512, "reporter": 512, "meta_reasoner": 256, "judge": cap}
+    assert caps == {"step": 1_024, "reporter": 512, "meta_reasoner": 256, "judge": cap}
 
 
 @pytest.mark.claim("mr-roles")

@@ -199,6 +199,8 @@ def anything(method: str) -> Callable[[Complete], str]:
         labels = {field.label for field in question.template.reply.fields}
         if "Method" in labels:
             return f"Assessment: a\nMethod: {method}"
+        if question.template.name.startswith("thinker"):
+            return "t\nFinal_answer: none"
         if "State" in labels:
             return "Thought: t\nState: OPEN"
         if "Value" in labels:

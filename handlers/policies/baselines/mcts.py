@@ -153,7 +153,7 @@ def solve(task: Task, settings: MctsSettings) -> Steps[Conclusion]:
 
 REST_MCTS = Policy(
     name="rest_mcts",
-    version="4",
+    version="5",
     about="after ReST-MCTS*, simplified: tree search over partial chains; an untrained judge's value is backed up",
     settings=MctsSettings,
     roles=("thinker", "judge", "reasoner"),

@@ -210,7 +210,7 @@ def grow(task: Task, parent: State, draw: int, meter: Meter, unread: Unread) -> 
 
 TOT = Policy(
     name="tot",
-    version="4",
+    version="5",
     about="breadth-first tree of thoughts: five candidates a node, valued, two kept, depth two",
     settings=TreeSettings,
     roles=("thinker", "judge", "reasoner"),

@@ -43,7 +43,7 @@ def solve(task: Task, settings: RescoreSettings) -> Steps[Conclusion]:
 
 RESCORED = Policy(
     name="cot2_rescored",
-    version="1",
+    version="2",
     about="the confidence query of a finished search in other words; in side runs only",
     settings=RescoreSettings,
     roles=COT2_META.roles,

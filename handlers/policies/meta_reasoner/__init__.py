@@ -22,7 +22,7 @@ CLOSING_CAP = 2_048
 
 META_REASONER = Policy(
     name="meta_reasoner",
-    version="6",
+    version="7",
     about="one step at a time; a bandit learns which strategy to advise after a progress report",
     settings=MetaReasonerSettings,
     roles=("step", "reporter", "judge", "meta_reasoner", "reasoner"),

@@ -19,8 +19,6 @@ LAST = {
     "inducer",
     "meta_reasoner",
     "monitor",
-    "repairer",
-    "thinker",
 }
 """Roles that see what others said, and write something else than what comes next in it."""
 
@@ -90,7 +88,6 @@ def test_a_reply_by_schema_begins_with_a_place_to_think() -> None:
             "Justification",
             "Next_step",
             "Reason",
-            "Reasoning",
             "Reflection",
             "Result",
             "Thought",

@@ -28,12 +28,12 @@ from handlers.roles.monitor import report_of
 from handlers.roles.oracle import Reading, read_scores
 from handlers.roles.reasoner import REASONER
 from handlers.roles.repairer import REPAIRER
-from handlers.roles.role import Role
-from handlers.roles.step import STEP
+from handlers.roles.role import Role, RoleReply
+from handlers.roles.step import STEP, made_of
 from handlers.roles.thinker import THINKERS, Thought, think
 from schemas.questions import Completion
 from tests.handlers.roles.every import roles
-from tests.handlers.roles.test_strong_replies import SINCE, wrong
+from tests.handlers.roles.test_strong_replies import LABELLED, SINCE, thought_of, wrong
 
 REPLIES = Path(__file__).with_name("qwen_replies.jsonl.gz")
 FIVE = Path(__file__).with_name("qwen_five_systems.jsonl.gz")
@@ -126,7 +126,7 @@ def test_a_boxed_answer_of_the_first_asking_is_the_answer_that_is_read() -> None
 @cache
 def known() -> dict[frozenset[str], Role]:
     """Roles by their fields; of two with the same ones that which serves."""
-    found: dict[frozenset[str], Role] = {}
+    found = {labels - SINCE: role for labels, role in LABELLED.items()}
     for role in roles():
         found.setdefault(frozenset(field.label for field in role.reply.fields) - SINCE, role)
     return found
@@ -248,15 +248,10 @@ def test_an_answer_below_the_word_open_is_one(ends: str, answer: str | None) -> 
 def test_an_answer_below_a_thought_that_was_copied_is_read() -> None:
     """Asked to begin with Thought, the model wrote down our own words behind it, and then the right answer."""
     role = REPAIRER
-    copied = "Work it out anew now, step by step and with its numbers, beginning with Thought."
-    question = role.question({"problem": "p", "fault": "Step 1"})
+    copied = "Write that step and all that has to follow it anew, as one thought, and go as far as you can."
     found: list[tuple[str, str | None, bool]] = []
     for ends in ("State: OPEN\n\nFinal_answer: \\boxed{64}", "State: OPEN", ""):
-        steps = think(question, role, Meter())
-        next(steps)
-        with pytest.raises(StopIteration) as ended:
-            steps.send(Completion("1", f"Thought: {copied}\n\n{ends}", "stop", "m"))
-        thought: Thought = ended.value.value
+        thought = thought_of(role, f"Thought: {copied}\n\n{ends}", fault="Step 1")
         found.append(
             (thought.text.removeprefix(f"Thought: {copied}"), thought.answer, thought.readable)
         )
@@ -436,3 +431,55 @@ def test_an_item_that_names_its_step_is_of_that_step() -> None:
     other = {**RATED, "Semantic": 0.9}
     said = json.dumps({"Scores": [{"Step": 1, **other}, {"Step": 2, **RATED}]})
     assert read_scores(said, 2, 2) == Reading((HALF,), True)
+
+
+FREE = "### Step 1: Pairs\n\\[ 2 \\times 3 = 6 \\]\n\n### Step 2: Cost\n\\[ 6 \\times 60 = 360 \\]"
+
+
+@pytest.mark.parametrize(
+    ("ends", "answer"),
+    [
+        ("Final_answer: \\boxed{360}", "360"),
+        ("**Final_answer:** \\(\\boxed{360}\\)", "360"),
+        ("Final_answer: none", None),
+        ("Final_answer: \\boxed{none}", None),
+        ("Final_answer: None of the above", "None of the above"),
+        ("Final_answer: open", "open"),
+        ("Final_answer: Not yet known", None),
+        ("Final_answer: None yet; the tax is still to be added.", None),
+    ],
+)
+def test_a_free_thought_and_a_free_step_are_all_that_stands_above_their_answer(
+    ends: str, answer: str | None
+) -> None:
+    """As the small model writes them since it is asked for no label but the last."""
+    thought = thought_of(THINKERS["direct"], f"{FREE}\n\n{ends}")
+    assert thought.readable
+    assert thought.text == (FREE if answer is None else f"{FREE}\nFinal answer: {answer}")
+    assert thought.answer == answer
+    said = Completion("1", f"{FREE}\n\n{ends}", "stop", "m")
+    values = STEP.hear(said)
+    assert not isinstance(values, Unreadable)
+    made = made_of(RoleReply(values, (said,), "ok", answer=str(values["Final_answer"])))
+    assert (made.text, made.answer) == (FREE, answer)
+
+
+def test_a_thought_that_is_boxed_without_its_label_is_read() -> None:
+    said = f"{FREE}\n\nTherefore, the total amount John paid is \\(\\boxed{{360}}\\)."
+    thought = thought_of(THINKERS["decompose"], said)
+    assert (thought.readable, thought.answer) == (True, "360")
+    assert thought.text == f"{said}\nFinal answer: 360"
+
+
+def test_a_thought_that_was_cut_is_open_whatever_stands_in_it() -> None:
+    for role in (*THINKERS.values(), REPAIRER):
+        steps = think(
+            role.question({"problem": "p", "fault": "f"} if role is REPAIRER else {"problem": "p"}),
+            role,
+            Meter(),
+        )
+        next(steps)
+        with pytest.raises(StopIteration) as ended:
+            steps.send(Completion("1", f"{FREE}\nFinal_answer: \\boxed{{360}}", "length", "m"))
+        thought: Thought = ended.value.value
+        assert (thought.readable, thought.answer) == (False, None)

@@ -8,12 +8,16 @@ from typing import Any
 
 import pytest
 
+from handlers.roles.again import Meter
 from handlers.roles.composer import COACHES, read_bullets
 from handlers.roles.consolidator import CONSOLIDATORS
 from handlers.roles.form import Unreadable
 from handlers.roles.oracle import read_scores
 from handlers.roles.progress_judge import DERIVED, JUDGES
 from handlers.roles.role import Role
+from handlers.roles.step import STEP
+from handlers.roles.thinker import THINKERS, Thought, think
+from schemas.questions import Completion
 from tests.data import shared
 from tests.handlers.roles.every import roles
 
@@ -46,11 +50,31 @@ def pairs() -> list[dict[str, Any]]:
         return [json.loads(line) for line in lines]
 
 
+LABELLED: dict[frozenset[str], Role] = {
+    frozenset({"Thought", "State", "Final_answer"}): THINKERS["direct"],
+    frozenset({"Thought", "State", "Confidence", "Final_answer"}): THINKERS["verify"],
+    frozenset({"Reasoning", "Next_step", "State", "Final_answer"}): STEP,
+}
+"""Roles that asked for their parts under labels then; such replies are read all the same."""
+
+
+def thought_of(role: Role, reply: str, **more: str) -> Thought:
+    """What a Thinker's or a Repairer's policy makes of a reply."""
+    steps = think(role.question({"problem": "p", **more}), role, Meter())
+    next(steps)
+    with pytest.raises(StopIteration) as ended:
+        steps.send(Completion("1", reply, "stop", "m"))
+    thought: Thought = ended.value.value
+    return thought
+
+
 def wrong(role: Role, reply: str) -> str | None:
     """Why a reply cannot be read as its policy reads it."""
     coach = next((coach for coach in COACHES.values() if coach.role is role), None)
     if coach is not None:
         return None if read_bullets(coach, reply) else "no bullets"
+    if role.name == "thinker" and role in THINKERS.values():
+        return None if thought_of(role, reply).readable else "no thought"
     if role.name == "oracle":
         return None if read_scores(reply, 1, 99).steps[0][0] is not None else "no scores"
     keeper = next((each for each in CONSOLIDATORS.values() if each.role is role), None)
@@ -59,7 +83,7 @@ def wrong(role: Role, reply: str) -> str | None:
 
 
 def test_all_of_them_are_read(pairs: list[dict[str, Any]]) -> None:
-    known = {labels(role): role for role in (*roles(),)[::-1]}
+    known = LABELLED | {labels(role): role for role in (*roles(),)[::-1]}
     refused: dict[tuple[str, int], str] = {}
     read = 0
     for pair in pairs:

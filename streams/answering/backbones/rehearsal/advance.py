@@ -7,7 +7,6 @@ import re
 from streams.answering.backbones.rehearsal.carry import works
 from streams.answering.backbones.rehearsal.grounds import Work
 from streams.answering.backbones.rehearsal.hints import hints
-from streams.answering.backbones.rehearsal.prompts import Asked
 from streams.answering.backbones.rehearsal.solve import another_way, approach, chance, told
 from streams.answering.backbones.rehearsal.turn import Turn, false_step
 
@@ -25,7 +24,7 @@ def course(turn: Turn) -> tuple[int | None, str]:
     return (named[0].approach if named else None), rest
 
 
-def step(turn: Turn, asked: Asked) -> str:
+def step(turn: Turn) -> str:
     """One line more; a first line again where advice leads to another approach."""
     on, rest = course(turn)
     # Without advice the work goes on as it began, or each line would be of another attempt.

@@ -20,7 +20,7 @@ _PICKS = 16
 _OPEN = ("open", "continue", "unfinished")
 
 
-def thought(turn: Turn, asked: Asked) -> str:
+def thought(turn: Turn) -> str:
     """The next thought: a beginning, what is missing, or what a look back finds."""
     done = turn.prompt.trajectory
     if not done:
@@ -53,11 +53,16 @@ def state(turn: Turn, asked: Asked) -> str | None:
     if still is None or len(asked.choices) != 2:
         return None
     ended = next(option for option in asked.choices if option != still)
-    # The state has to agree with the thought that this same reply holds: the work has ended
-    # when its last line was said there.
+    return ended if is_ended(turn) else still
+
+
+def is_ended(turn: Turn) -> bool:
+    """Whether the work ends with what this reply says."""
+    # What is said of it has to agree with the thought that this same reply holds: the work has
+    # ended when its last line was said there.
     last = () if turn.made is None else turn.made[1].steps[-1:]
     said = " ".join(turn.said.values())
-    return ended if all(line in said for line in last) else still
+    return all(line in said for line in last)
 
 
 def works(turn: Turn, rightly: bool, lines: Sequence[str]) -> list[Work]:

@@ -109,6 +109,16 @@ class Prompt:
         apart = (*_PROBLEM, *_TRAJECTORY, *_ANSWERED, *_REPORT)
         return tuple(text for head, text in self.sections if text and not _has(head, apart))
 
+    @cached_property
+    def may_stay_open(self) -> bool:
+        """Whether a part of the work is enough, and none then stands for its answer."""
+        return "still open" in self.instructions
+
+    @cached_property
+    def in_steps(self) -> bool:
+        """Whether the part is one step, and not as much as can be done."""
+        return "in steps" in self.instructions
+
     def asks(self, *stems: str) -> bool:
         """Whether a field speaks of one of these stems."""
         return any(field.speaks_of(*stems) for field in self.asked)

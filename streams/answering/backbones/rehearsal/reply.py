@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from math import log
 
-from streams.answering.backbones.rehearsal import write
+from streams.answering.backbones.rehearsal import carry, write
 from streams.answering.backbones.rehearsal.advance import promises
 from streams.answering.backbones.rehearsal.assess import feeling, finding, stated
 from streams.answering.backbones.rehearsal.choose import KEEP, MEND, choose, course_said
@@ -24,7 +24,9 @@ def reply(turn: Turn) -> str:
     if not prompt.asked:
         return f"{write.explanation(turn)}\nAnswer: {_answer(turn)}"
     free = _FREE.search(prompt.instructions) is not None
-    lines = [write.explanation(turn), ""] if free else []
+    if free:
+        turn.said[""] = write.explanation(turn)
+    lines = [turn.said[""], ""] if free else []
     for asked in prompt.asked:
         met = asked.when is None or turn.said.get(asked.when[0]) in asked.when[1]
         if asked.about.startswith("nothing") or not met:
@@ -41,6 +43,8 @@ def _filled(turn: Turn, asked: Asked) -> str:
     match asked.kind:
         case "choice":
             return choose(turn, asked)
+        case "answer" if turn.prompt.may_stay_open and not carry.is_ended(turn):
+            return "none"
         case "answer":
             return f"\\boxed{{{_answer(turn)}}}"
         case "number" if "step" in asked.label.casefold():

@@ -88,7 +88,9 @@ def listed(turn: Turn, asked: Asked) -> list[str]:
 
 
 def explanation(turn: Turn) -> str:
-    """What comes before the fields: the work itself, or what was found in the work of others."""
+    """What comes before the fields: the work or a part of it, or what was found in the work of others."""
+    if turn.prompt.may_stay_open:
+        return advance.step(turn) if turn.prompt.in_steps else carry.thought(turn)
     return told(turn, *attempt(turn)) if turn.prompt.trajectory is None else _because(turn)
 
 
@@ -179,8 +181,8 @@ _TEXTS: tuple[tuple[tuple[str, ...], _Text], ...] = (
     (("wording",), "wording"),
     (("analysis",), "reason"),
     (("instruction",), "instruction"),
-    (("next step",), advance.step),
-    (("thought",), carry.thought),
+    (("next step",), lambda turn, asked: advance.step(turn)),
+    (("thought",), lambda turn, asked: carry.thought(turn)),
     (("because", "rule used"), _rule_used),
     (("advice", "suggest", "guidance"), _advice),
     (("description", "mistake", "fault"), "fault"),
