@@ -1,7 +1,7 @@
 """The house in one picture: which floor imports from which, drawn from the code's own imports.
 
-The four packages and the floors of ``streams`` stand above each other as the import contracts say. Of the arrows that
-lead downwards only those are drawn that do not follow from others; every arrow that leads upwards is drawn.
+The four packages and the floors of ``streams`` stand above each other as the import contracts say. Of their
+arrows those are drawn that do not follow from others.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ FLOORS = {
     "answering": "who answers questions: models, embedders, tools, graders",
     "engine": "episodes and sets are run, learned from and scheduled",
     "runtime": "the flow on SQLite and on Kafka, producing, telemetry",
-    "replay": "verify, fork, diff, effects, forgetting",
-    "research": "analysis, recipes, training, trials of policies, evidence, export; rows that people read",
+    "replay": "verify, fork, diff, forgetting",
+    "research": "analysis, effects, recipes, training, trials of policies, evidence, export; rows that people read",
     "interfaces": "command line, dashboard, HTTP and MCP door, the package metalogue",
 }
 """Names for the layers of the contract *the floors of streams*, the lowest first."""
@@ -110,31 +110,12 @@ def imports(file: Path) -> Iterator[str]:
 
 
 def picture() -> str:
-    """The picture as Mermaid: solid arrows lead down, dotted ones up."""
+    """The picture as Mermaid."""
     found = house()
     about = {**PACKAGES, **FLOORS}
     lines = [
         "flowchart TD",
         *(f'  {floor}["<b>{floor}</b><br>{about[floor]}"]' for floor in reversed(found.floors)),
         *(f"  {a} --> {b}" for a, b in found.drawn()),
-        *(f"  {a} -.-> {b}" for a, b in found.upwards()),
     ]
     return "```mermaid\n" + "\n".join(lines) + "\n```\n"
-
-
-def explained() -> list[tuple[str, str]]:
-    """Imports that the contract ignores, each with the comment that stands above it in the file."""
-    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    block = (
-        text.partition(f'name = "{CONTRACT}"')[2]
-        .partition("ignore_imports = [")[2]
-        .partition("\n]")[0]
-    )
-    found: list[tuple[str, str]] = []
-    why = ""
-    for line in map(str.strip, block.splitlines()):
-        if line.startswith("#"):
-            why = line.removeprefix("#").strip()
-        elif line:
-            found.append((line.strip('",'), why))
-    return found

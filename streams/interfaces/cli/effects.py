@@ -12,9 +12,9 @@ from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.output import out, out_json
 from streams.interfaces.cli.setup import Models, as_cli, world_of
 from streams.interfaces.cli.show.library import Library
-from streams.replay.effect import Effect, effect
 from streams.replay.fork import CannotFork
 from streams.research.analysis.cases import Case, read
+from streams.research.analysis.effect import Effect, effect
 
 
 def lesson(

@@ -22,9 +22,9 @@ from state.folds.grades import Known
 from state.folds.lives import ItemKey
 from state.folds.state import State
 from streams.replay.differ import paid
-from streams.replay.effect import Effect, Pair
 from streams.replay.fork import Forked
 from streams.research.analysis.cases import RIGHT, judged, references
+from streams.research.analysis.effect import Effect, Pair
 from streams.runtime.embedded.queries.episodes import probes_ended
 from streams.runtime.embedded.rebuild import fold
 
