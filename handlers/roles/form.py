@@ -231,11 +231,21 @@ def _json_said(raws: Sequence[object], text: str) -> Sequence[object] | None:
     for way in (said, mended(said)):
         with suppress(WrongForm):
             return [loaded(way)]
-        opens = _BRACKET.search(way) if len(way) <= JSON_CHARS else None
-        if opens is not None:
-            with suppress(ValueError, RecursionError):
-                found = [*found, _JSON.raw_decode(way, opens.start())[0]]
+        found += _first_json(way)
+    # Alone as well: what prose before it opens, such as the // of an address, would be mended into it.
+    opens = _BRACKET.search(said)
+    if opens is not None:
+        found += _first_json(mended(said[opens.start() :]))
     return [*found, said.strip()] if raws else found or None
+
+
+def _first_json(text: str) -> list[object]:
+    """The JSON value that the first bracket of a text opens, if one does."""
+    opens = _BRACKET.search(text) if len(text) <= JSON_CHARS else None
+    if opens is not None:
+        with suppress(ValueError, RecursionError):
+            return [_JSON.raw_decode(text, opens.start())[0]]
+    return []
 
 
 def _canonical(field: Field, form: AnswerType, *ways: object) -> Value | Unreadable:

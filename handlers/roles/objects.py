@@ -25,8 +25,12 @@ NESTED = 4
 
 _OPENS = re.compile(r"\{\s{0,200}(?:(?://[^\n]{0,200}\n|/\*[^*]{0,200}\*/)\s{0,200})?\"")
 _FENCE = re.compile(r"```[a-z]{0,10}[ \t]*\n?", re.IGNORECASE)
+# A comment that nobody closes runs to the end, as such a string does: to look for its end again from
+# each of many beginnings would take the square of the text. A comma looks over the comments behind it
+# and no further than to the next comma, so that each of them is looked over once.
+_NOTE = r"//[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)"
 _PIECE = re.compile(
-    r'(?P<string>"(?:[^"\\]|\\.)*+(?:"|\Z))|(?P<note>//[^\n]*|/\*[^*]{0,2000}\*/)|(?P<comma>,(?=\s{0,200}[}\]]))',
+    rf'(?P<string>"(?:[^"\\]|\\.)*+(?:"|\Z))|(?P<note>{_NOTE})|(?P<comma>,(?=(?:\s|{_NOTE})*+[}}\]]))',
     re.DOTALL,
 )
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[{}]', re.DOTALL)

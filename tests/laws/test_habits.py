@@ -9,11 +9,12 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.roles.form import Values, parse, render_reply
+from handlers.roles.form import Unreadable, Values, parse, render_reply
 from handlers.roles.objects import as_text, loads, objects_in
 from handlers.roles.role import Role, answer, choice, listed, number, text
 from handlers.roles.values import Value
-from schemas.reply import REASONING, Field
+from schemas.answer_type import AnswerType
+from schemas.reply import REASONING, Field, Reply
 from schemas.spoken import spoken
 from tests.handlers.roles.every import roles
 
@@ -42,6 +43,9 @@ ABSENT = ("NONE", "none", "N/A", "None.", "n/a")
 TEXTS = st.text('ab{}[]":,/\\ é', max_size=6)
 
 Line = Callable[[str, str], str]
+ARRAY = AnswerType.model_validate({"type": "json", "schema": {"type": "array"}})
+LISTED = Reply((Field("Final_answer", "answer", "the list", form=ARRAY),))
+"""A reply that is one JSON array."""
 LINES: Mapping[str, Line] = {
     "plain": lambda label, said: f"{label}: {said}",
     "bold": lambda label, said: f"**{label}:** {said}",
@@ -230,7 +234,8 @@ def objects(draw: st.DrawFn) -> tuple[Role, Values, str]:
     if draw(st.booleans()):  # LaTeX that is not escaped
         said = said.replace("\\\\", "\\") if "\\\\\\\\" not in said else said
     if draw(st.booleans()):
-        said = f"{said[:-1].rstrip()},}}"
+        noted = draw(st.sampled_from(("", " // the end\n", " /* the * end */ ")))
+        said = f"{said[:-1].rstrip()},{noted}}}"
     if draw(st.booleans()):
         said = said.replace(
             "{", draw(st.sampled_from(("{ // the reply\n", "{ /* the reply */\n"))), 1
@@ -251,6 +256,40 @@ def test_an_object_reads_back_whatever_a_model_got_wrong_in_it(
 ) -> None:
     role, values, said = case
     assert role.read(spoken(said).text) == values
+
+
+NOTES = st.builds(
+    lambda said, spelt: spelt(said),
+    st.text('ab"*/[]{},: é', max_size=8).filter(lambda said: "*/" not in f"{said}*"),
+    st.sampled_from(("// {}\n".format, "/* {} */".format)),
+) | st.sampled_from(("", " "))
+"""What a model writes between two values."""
+
+
+@st.composite
+def arrays(draw: st.DrawFn) -> tuple[list[object], str]:
+    """Some values, and a reply that lists them as a JSON array with comments, and with a comma too many."""
+    items = draw(st.lists(st.integers(-9, 9) | TEXTS | st.just({"a": [1, "//"]}), min_size=1))
+    told = [f"{draw(NOTES)}{json.dumps(item, ensure_ascii=False)}{draw(NOTES)}" for item in items]
+    comma = f",{draw(NOTES)}" if draw(st.booleans()) else ""
+    said = f"[{','.join(told)}{comma}{draw(NOTES)}]"
+    wraps: list[Callable[[str], str]] = [
+        str,
+        "```json\n{}\n```".format,
+        "Final_answer: {}".format,
+        "Here it is:\n\n{}".format,
+        'Of https://a.b/c the 5" ones: {}'.format,
+        "It is {}, I am sure.".format,
+    ]
+    return items, draw(st.sampled_from(wraps))(said)
+
+
+@given(arrays())
+def test_an_array_reads_back_whatever_a_model_noted_in_it(case: tuple[list[object], str]) -> None:
+    items, said = case
+    found = parse(said, LISTED)
+    assert not isinstance(found, Unreadable), found
+    assert json.loads(str(found["Final_answer"])) == items
 
 
 @given(replies(), st.sampled_from(sorted(AROUND)))
