@@ -45,7 +45,7 @@ from streams.producing.perturbing import Perturbation, perturb
 from streams.producing.positions import Places
 from streams.producing.sources import BadLine, SourceLine, parse
 from streams.producing.subjects import UNREAD, Subjects
-from streams.producing.typed import BadType, with_known_type
+from streams.producing.typed import BadType, need_same_type, type_mark, with_known_type
 from streams.runtime.embedded.intake import SCOPE, episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.queries.messages import run_of_problem, value_of
@@ -246,17 +246,14 @@ class Producer:
             or self.log.holding([episode], "admitted")
         ):
             return False
-        # The type is no part of an episode's name. To skip the line as known would
-        # drop what it says.
         admitted = self.log.find(episode, "admitted")
         if isinstance(admitted, ProblemAdmitted):
             put: Problem | None = admitted.problem
         else:
             body = value_of(self.log, "problems", episode)
             put = None if body is None else problem_of(body)
-        if put is not None and put.answer_type != problem.answer_type:
-            what = f"{problem.id!r} is already there with another type of answer"
-            raise BadLine(1, "answer_type", what, "input.duplicate")
+        if put is not None:
+            need_same_type(problem, type_mark(put))
         return True
 
     def _problem(

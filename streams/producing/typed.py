@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from handlers.answers.forms import known, unfit
 from schemas.answer_type import AnswerType, AnswerTypeSaid
+from schemas.identity import text_digest
 from schemas.problem import Problem
+from streams.producing.sources import BadLine
 
 
 class BadType(ValueError):
@@ -33,6 +36,26 @@ def answer_type_of(said: str | Mapping[str, Any]) -> AnswerType:
         if not place and part in AnswerType.model_json_schema()["properties"]:
             place, what = (part,), rest
         raise BadType(".".join(("answer_type", *place)), what) from error
+
+
+def type_mark(problem: Problem) -> str:
+    """Tells the type of a problem's answer from others; empty where it has none. Options may stand in its text."""
+    said = problem.answer_type
+    if said is None:
+        return ""
+    if said.type == "choice":
+        with suppress(ValueError):
+            said = known(said, problem.problem)
+    return text_digest(said.text)
+
+
+def need_same_type(problem: Problem, mark: str) -> None:
+    """Raises ``BadLine`` where a problem's episode is there, and its type has another ``mark``."""
+    # The type is no part of an episode's name. To pass over the problem as known would drop
+    # what it says.
+    if type_mark(problem) != mark:
+        what = f"{problem.id!r} is already there with another type of answer"
+        raise BadLine(1, "answer_type", what, "input.duplicate")
 
 
 def with_known_type(problem: Problem, label: Any = None) -> Problem:

@@ -11,6 +11,7 @@ import pytest
 from msgspec import structs
 
 from handlers.policies.base import Policy
+from schemas.answer_type import AnswerType
 from schemas.events.base import Event
 from schemas.events.episode import (
     EpisodeAdopted,
@@ -57,6 +58,8 @@ from tests.pupil import (
 from tests.streams.measuring import BANDIT, lived
 
 WINDOW = 3
+Put = tuple[str, str, dict[str, Any], bytes]
+"""A message as it is published: topic, key, headers and value."""
 
 
 @pytest.fixture(scope="session")
@@ -82,7 +85,7 @@ def learned(log: SqliteLog) -> Learner:
     return learner
 
 
-def alone(name: str, policy: str = "pupil") -> tuple[str, str, dict[str, Any], bytes]:
+def alone(name: str, policy: str = "pupil") -> Put:
     """A problem of no series."""
     problem = Problem(id=name, problem="1", domain="d", policy=policy)
     return "problems", f"p/d/{name}/x", {}, problem.model_dump_json().encode()
@@ -104,7 +107,7 @@ def not_given(name: str) -> Policy[Any]:
     return both(name)
 
 
-def by_file(name: str, *, told: bool) -> tuple[str, str, dict[str, Any], bytes]:
+def by_file(name: str, *, told: bool) -> Put:
     """A problem of a policy's file; its producer had that file, and told its scope, or it did not."""
     topic, key, headers, value = alone(name, OWN)
     problem = Problem.model_validate_json(value)
@@ -266,6 +269,38 @@ class RuntimeSuite:
         assert {raw: said[raw] for raw in (twice, apart)} == {twice: "problem", apart: "id"}
         assert len(messages(log, "answers")) == 1
         assert count(log, "graded") == 0
+
+    def test_a_problem_that_is_there_with_another_type_of_answer_is_kept_as_it_came(
+        self, runtime: Runtime
+    ) -> None:
+        """Waiting, in the same batch, and answered long ago: the type is no part of an episode's name."""
+        number = AnswerType(type="number")
+
+        def put(name: str, id: str, typed: AnswerType | None, text: str = "1") -> Put:
+            problem = Problem(id=id, problem=text, domain="d", policy="pupil", answer_type=typed)
+            return "problems", name, {}, problem.model_dump_json(exclude_defaults=True).encode()
+
+        listed, choice = "Which? A) one B) two", AnswerType(type="choice")
+        first = [put("a1", "a", None), put("b1", "b", number), put("c1", "c", choice, listed)]
+        other = [put("a2", "a", number), put("b2", "b", AnswerType(type="number", unit="h"))]
+        runtime.log().publish([*first, other[0]])
+        assert runtime.live(Life(settle=True)) == Outcome()
+        said = choice.model_copy(update={"options": ("one", "two")})
+        same = [put("a3", "a", None), put("b3", "b", number), put("c2", "c", said, listed)]
+        runtime.log().publish([other[1], *same, put("b4", "b", None)])
+        assert runtime.live(Life(settle=True)) == Outcome()
+
+        log = runtime.log()
+        found = [(headers, value) for _, _, headers, value in log.messages("dead-letters")]
+        assert {value for _, value in found} == {other[0][-1], other[1][-1], put("", "b", None)[-1]}
+        told = {headers["__metalogue.errors.message"] for headers, _ in found}
+        assert told == {
+            f"answer_type: {name!r} is already there with another type of answer" for name in "ab"
+        }
+        admitted = [record.event for record in log.records(kinds=["problem.admitted"])]
+        types = {each.problem.id: each.problem.answer_type for each in admitted}
+        assert len(admitted) == len(messages(log, "answers")) == 3
+        assert (types["a"], types["b"]) == (None, number)
 
     def test_feedback_that_comes_late_is_graded_and_learned_from(self, runtime: Runtime) -> None:
         runtime.log().publish([alone("a")])

@@ -20,6 +20,8 @@ from schemas.subjects import subject_of
 from schemas.written import problem_of
 from streams.engine.episode import settings_of
 from streams.engine.policies import Find, NoPolicy
+from streams.producing.sources import BadLine
+from streams.producing.typed import need_same_type, type_mark
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.embedded.marks import left
 from streams.runtime.faults import told
@@ -145,11 +147,21 @@ class Intake:
         """Admit the next problems; they are durable with the writer's next commit."""
         taken = list(self.log.messages("problems", self.position, BATCH))
         self.more = len(taken) == BATCH
-        understood = [found for message in taken if (found := self._understand(*message))]
+        understood = [(each, found) for each in taken if (found := self._understand(*each))]
         # A problem may come twice; asked for all at once, since a batch is one look at the index.
-        known = self.log.holding((episode for episode, _ in understood), "admitted")
-        for episode, event in understood:
+        known = self.log.holding((episode for _, (episode, _) in understood), "admitted")
+        new: dict[str, ProblemAdmitted] = {}
+        for message, (episode, event) in understood:
+            before = self.log.find(episode, "admitted") if episode in known else new.get(episode)
+            try:
+                # What an erased subject's problem was nobody can tell.
+                if isinstance(before, ProblemAdmitted):
+                    need_same_type(event.problem, type_mark(before.problem))
+            except BadLine as error:
+                self._refuse(*message, str(error))
+                continue
             if episode not in known:
+                new[episode] = event
                 self.writer.state("events", episode, "admitted", event)
                 yield episode, event
         if taken:
@@ -190,12 +202,17 @@ class Intake:
             episode = episode_of(problem, self.default_policy)
             event = ProblemAdmitted(problem=problem, scope=scope, offset=offset, headers=kept)
             return episode, event
+        self._refuse(offset, key, headers, value, why)
+        return None
+
+    def _refuse(
+        self, offset: int, key: str, headers: dict[str, Any], value: bytes, why: str
+    ) -> None:
+        """A dead letter with its own bytes as they came, in the commit that passes it over: nothing is lost."""
         errors = {
             "__metalogue.errors.topic": "problems",
             "__metalogue.errors.offset": offset,
             "__metalogue.errors.message": why,
         }
-        # Its own bytes as they came, in the commit that passes it over: nothing that was put there is lost.
         name = f"problems/{offset}/{digest(key)}"
         self.writer.send("dead-letters", name, value, headers | errors)
-        return None

@@ -19,8 +19,9 @@ from schemas.problem import Feedback
 from schemas.settings import NO_PROMPTS, PromptWords
 from state.journal import Fenced
 from streams.producing.sources import BadLine
+from streams.producing.typed import need_same_type, type_mark
 from streams.runtime.embedded.log import now_ms
-from streams.runtime.kafka.admission import Refused, asked
+from streams.runtime.kafka.admission import Asked, Refused, asked
 from streams.runtime.kafka.append import Appender, Until, as_headers, message_headers
 from streams.runtime.kafka.letters import KafkaDeadLetter, letter_key, theirs
 from streams.runtime.kafka.names import feedback_name
@@ -51,8 +52,8 @@ class Intake:
         self.refused, self.prompts = 0, prompts
         self.is_open: Callable[[str], bool] | None = None
         """Whether an episode is open on a partition that is ours."""
-        self.admitting: dict[str, int] = {}
-        """Episodes that are being admitted, and on which partition."""
+        self.admitting: dict[str, tuple[int, str]] = {}
+        """Episodes that are being admitted: on which partition, and the mark of their answers' type."""
 
     async def take(self, owned: Owned, room: int) -> None:
         """Admit a batch, of no more than there is room for.
@@ -69,7 +70,7 @@ class Intake:
             owned.queue.extendleft(reversed(taken))
             raise
         finally:
-            others = ((e, index) for e, index in self.admitting.items() if index != owned.index)
+            others = ((e, at) for e, at in self.admitting.items() if at[0] != owned.index)
             self.admitting = dict(others)
         for event in taken:
             event.ack()
@@ -115,19 +116,15 @@ class Intake:
                 taken = f"id: {problem.id!r} is taken by another problem text"
                 raise Refused("input.duplicate", taken)
             need_room(self.appender.sizes.room, problem, found.label)
+            if self._is_known(owned, found):
+                return
         except Refused as error:
             self.refuse("problems", message, headers, error)
             return
         except BadLine as error:
             self.refuse("problems", message, headers, Refused(error.code, str(error)))
             return
-        # It may be admitted already, or just now, also on another partition that is ours.
-        is_open = self.is_open is not None and self.is_open(found.episode)
-        if found.episode in owned.fold.closed or is_open:
-            return
-        if self.admitting.get(found.episode, owned.index) != owned.index:
-            return
-        self.admitting[found.episode] = owned.index
+        self.admitting[found.episode] = owned.index, type_mark(problem)
         if found.label is not None:
             labels.append(found.label)
         new.setdefault(
@@ -140,6 +137,22 @@ class Intake:
                 headers=found.headers,
             ),
         )
+
+    def _is_known(self, owned: Owned, found: Asked) -> bool:
+        """Whether a problem is admitted already, or just now on another partition that is ours.
+
+        Raises ``BadLine`` where it was put with another type of answer.
+        """
+        episode = found.episode
+        is_open = self.is_open is not None and self.is_open(episode)
+        if episode in owned.fold.closed or is_open:
+            need_same_type(found.problem, self.past.type_mark(episode))
+            return True
+        if episode not in self.admitting:
+            return False
+        index, mark = self.admitting[episode]
+        need_same_type(found.problem, mark)
+        return index != owned.index
 
     def refuse(
         self, topic: str, message: Any, headers: list[tuple[str, bytes]], error: Refused

@@ -17,6 +17,7 @@ from typing import Any
 from schemas.events.codec import BadEvent, decode
 from schemas.events.episode import EpisodeAdopted, ProblemAdmitted
 from schemas.identity import text_digest
+from streams.producing.typed import type_mark
 from streams.runtime.kafka import aio
 from streams.runtime.kafka.envelope import NotOurs, read
 from streams.runtime.kafka.fence import Fence
@@ -28,16 +29,20 @@ TABLES = """
 create table if not exists closed(episode text primary key) without rowid;
 create table if not exists texts(
   domain text, problem text, digest text, primary key (domain, problem)) without rowid;
-create table if not exists upto(partition integer primary key, offset integer, claim integer);
+create table if not exists types(episode text primary key, mark text) without rowid;
+create table if not exists typed_upto(partition integer primary key, offset integer, claim integer);
 """
+# Earlier builds noted in a table `upto` how far they had read, and no types. What they read is read again:
+# of its episodes it is unknown which type their answers have, and not that they have none.
+NAMES = ("closed", "texts", "types", "typed_upto")
 NOTE = """
-insert into upto values (?, ?, ?) on conflict(partition) do update
+insert into typed_upto values (?, ?, ?) on conflict(partition) do update
   set offset = excluded.offset, claim = excluded.claim where excluded.offset > offset
 """
 
 
 class ClosedEpisodeIndex:
-    """Closed episodes and the text of each problem. Without a file it lives in memory."""
+    """Closed episodes, the text of each problem and the type of its answer. Without a file it lives in memory."""
 
     def __init__(self, path: Path | None = None) -> None:
         place = ":memory:" if path is None else str(path)
@@ -55,6 +60,7 @@ class ClosedEpisodeIndex:
         self.db.executescript(TABLES)
         self.fresh: set[str] = set()
         self.named: dict[tuple[str, str], str] = {}
+        self.typed: dict[str, str] = {}
         self.read = 0
         """Records that were read to fill it."""
         self.whole: dict[int, int] = {}
@@ -76,14 +82,25 @@ class ClosedEpisodeIndex:
         row = self.db.execute(query, (domain, problem)).fetchone()
         return None if row is None else str(row[0])
 
+    def type_mark(self, episode: str) -> str:
+        """The mark of the type that an admitted episode's answer has; empty where it has none."""
+        known = self.typed.get(episode)
+        if known is not None:
+            return known
+        query = "select mark from types where episode = ?"
+        row = self.db.execute(query, (episode,)).fetchone()
+        return "" if row is None else str(row[0])
+
     def add(self, episode: str) -> None:
         """An episode was closed."""
         self.fresh.add(episode)
 
-    def name(self, admitted: ProblemAdmitted) -> None:
-        """A problem was admitted with this text; the first stays."""
+    def name(self, episode: str, admitted: ProblemAdmitted) -> None:
+        """A problem was admitted with this text, and its episode with this type of answer; the first stays."""
         problem = admitted.problem
         self.named.setdefault((problem.domain, problem.id), text_digest(problem.problem))
+        if problem.answer_type is not None:
+            self.typed.setdefault(episode, type_mark(problem))
 
     # -- the file ----------------------------------------------------------------------------------
 
@@ -96,25 +113,27 @@ class ClosedEpisodeIndex:
 
     def _keep(self) -> None:
         if not (self.fresh or self.named):
-            return
+            return  # what is typed is named as well
         rows = [(*key, digest) for key, digest in self.named.items()]
         self.db.execute("begin immediate")
         self.db.executemany("insert or ignore into closed values (?)", [(e,) for e in self.fresh])
         self.db.executemany("insert or ignore into texts values (?, ?, ?)", rows)
+        self.db.executemany("insert or ignore into types values (?, ?)", [*self.typed.items()])
         self.db.execute("commit")
         self.fresh.clear()
         self.named.clear()
+        self.typed.clear()
 
     def begins(self, partition: int, end: int) -> tuple[int, int]:
         """From where the index lacks a partition, and the claim in force there.
 
         An index that knows more than there is belongs to another log, and is dropped.
         """
-        query = "select offset, claim from upto where partition = ?"
+        query = "select offset, claim from typed_upto where partition = ?"
         offset, claim = self.db.execute(query, (partition,)).fetchone() or (0, -1)
         if offset <= end:
             return offset, claim
-        for table in ("closed", "texts", "upto"):
+        for table in NAMES:
             self.db.execute(f"delete from {table}")
         return 0, -1
 
@@ -160,7 +179,7 @@ class ClosedEpisodeIndex:
             except BadEvent:  # anybody may say that an episode is adopted, also badly
                 return
             if isinstance(event, ProblemAdmitted):
-                self.name(event)
+                self.name(said.episode, event)
             elif isinstance(event, EpisodeAdopted) and event.void:
                 self.add(said.episode)
 

@@ -55,7 +55,7 @@ class EventsConsumer:
         owned.source = max(owned.source, event.offset)
         # From here on the index knows the text, which was held apart until the admission counts.
         owned.texts.pop((event.problem.domain, event.problem.id), None)
-        self.worker.past.name(event)
+        self.worker.past.name(episode, event)
         if owned.live:
             self.worker.admitted(owned, episode, event)
         self.lighten(owned, episode)

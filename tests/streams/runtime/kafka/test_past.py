@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Generator
 from contextlib import closing
 from dataclasses import replace
@@ -128,6 +129,26 @@ def test_another_text_under_a_known_name_is_refused_after_a_restart(lived: OnKaf
     assert lived.live(Life(settle=True)) == Outcome()
     ((_, _, headers, _),) = lived.log().messages("dead-letters")
     assert headers["__metalogue.errors.exception"] == "input.duplicate"
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_another_type_of_answer_is_refused_after_a_restart(lived: OnKafka, earlier: bool) -> None:
+    """Also where the index is one of an earlier build, which kept no types: it is read again."""
+    typed = given("typed")[-1].replace(b'"id":"a"', b'"id":"t"')
+    typed = typed.replace(b'"answer_type":null', b'"answer_type":{"type":"number"}')
+    lived.log().publish([("problems", "t", {}, typed)])
+    assert lived.live(Life(settle=True)) == Outcome()
+    assert lived.index is not None
+    if earlier:
+        with closing(sqlite3.connect(lived.index, isolation_level=None)) as index:
+            index.executescript("drop table types; alter table typed_upto rename to upto;")
+    other = typed.replace(b'"number"', b'"expression"')
+    lived.log().publish([("problems", "t2", {}, typed), ("problems", "t3", {}, other)])
+    assert lived.live(Life(settle=True)) == Outcome()
+    ((_, _, headers, value),) = lived.log().messages("dead-letters")
+    assert value == other
+    assert headers["__metalogue.errors.exception"] == "input.duplicate"
+    assert headers["__metalogue.errors.message"].startswith("answer_type: ")
 
 
 def test_a_lost_index_is_rebuilt_from_the_log(lived: OnKafka) -> None:
