@@ -5,7 +5,7 @@ A case is no work of ours: it has no episode on ``events``, so it counts in no a
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from schemas.events.base import Act, Event
 from schemas.problem import Profile, Values
@@ -31,6 +31,7 @@ class TraceTaken(Event, tag="trace.taken"):
     """A trace of another tool was taken in as a case of one scope. Its verdict, if it has one, is feedback."""
 
     act: ClassVar[Act] = "learned"
+    latest: ClassVar[tuple[str, ...]] = ("answer_type",)
     scope: str
     policy: str
     profile: Profile
@@ -40,6 +41,8 @@ class TraceTaken(Event, tag="trace.taken"):
     domain: str
     problem: str
     statement: str | None = None
+    answer_type: dict[str, Any] | None = None
+    """What the problem's answer is, where whoever took it in said so."""
     dataset: str | None = None
     series: str
     position: NonNegativeInt

@@ -54,8 +54,13 @@ def need_same_type(problem: Problem, mark: str) -> None:
     # The type is no part of an episode's name. To pass over the problem as known would drop
     # what it says.
     if type_mark(problem) != mark:
-        what = f"{problem.id!r} is already there with another type of answer"
-        raise BadLine(1, "answer_type", what, "input.duplicate")
+        raise other_type(problem.id)
+
+
+def other_type(id: str) -> BadLine:
+    """The refusal of a problem that is already there with another type of answer."""
+    what = f"{id!r} is already there with another type of answer"
+    return BadLine(1, "answer_type", what, "input.duplicate")
 
 
 def with_known_type(problem: Problem, label: Any = None) -> Problem:

@@ -14,6 +14,7 @@ from streams.interfaces.cli.output import flush, out, out_json, say
 from streams.interfaces.cli.producing import check_names, log_for, refusals
 from streams.interfaces.cli.prompting import given
 from streams.interfaces.cli.setup import policy_of, tools_wanted
+from streams.interfaces.cli.typed import given_type
 from streams.producing.sources import NoSource, built_in, lines_of
 from streams.producing.traces.taking import Plan, Taken, Taker, letter_key
 
@@ -95,6 +96,7 @@ def _plan(wanted: Wanted, way: PolicyOptions) -> Plan:
         tools=tools_wanted() is not None,
         prompts=given(way.prompts),
         statements=load().statements,
+        answer_type=given_type(way.answer_type),
     )
 
 

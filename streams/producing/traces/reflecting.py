@@ -38,6 +38,7 @@ def reflection_of(policy: Policy[Any], taken: TraceTaken) -> Reflected:
             domain=taken.domain,
             problem=taken.problem,
             statement=taken.statement,
+            answer_type=taken.answer_type,
             problem_digest=text_digest(taken.problem),
             dataset=taken.dataset,
             profile=taken.profile,

@@ -16,6 +16,7 @@ from msgspec import structs
 from pydantic import ValidationError
 
 from handlers.policies.base import Policy
+from schemas.answer_type import AnswerType
 from schemas.events.base import Event
 from schemas.events.episode import ProblemAdmitted
 from schemas.events.learning import Reflected, SeriesOpened
@@ -26,9 +27,10 @@ from schemas.settings import PromptWords
 from streams.engine.policies import Find
 from streams.engine.prompts.catalogue import usual_of
 from streams.producing.sources import BadLine, SourceLine
-from streams.producing.traces.case import Case
+from streams.producing.traces.case import Case, Label
 from streams.producing.traces.reading import Reading, Refused
 from streams.producing.traces.reflecting import reflection_of
+from streams.producing.typed import BadType, other_type, with_known_type
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.queries.episodes import first_run
 from streams.runtime.room import need_room
@@ -59,15 +61,21 @@ class Plan:
     """Whether tools are configured, on which the usual settings of a policy may hang."""
     prompts: Mapping[str, PromptWords] = field(default_factory=dict[str, PromptWords])
     statements: Mapping[str, str] = field(default_factory=dict[str, str])
+    answer_type: AnswerType | None = None
+    """What the answers of all cases are."""
 
     def as_header(self) -> dict[str, Any]:
         """The plan as JSON values."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "find"}
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "find"}
+        typed = self.answer_type
+        return values | {"answer_type": None if typed is None else typed.said}
 
     @classmethod
     def from_header(cls, values: dict[str, Any], find: Find) -> Plan:
         """The plan that a header holds."""
-        return cls(**values, find=find)
+        typed = values.get("answer_type")
+        said = None if typed is None else AnswerType.model_validate(typed)
+        return cls(**values | {"answer_type": said}, find=find)
 
 
 @dataclass(slots=True)
@@ -170,11 +178,14 @@ class Taker:
             trace=case.trace,
             model=case.model,
         )
-        self._check(taken)
+        taken = self._checked(taken, case.label)
         # Without an id from its tool, only what was said in it tells two cases of
         # one problem apart.
         what = taken.trace or [structs.astuple(step) for step in taken.steps]
         name = taken_id(domain, id, [scope, taken.tool, what])
+        before = self.log.find(name, "taken")
+        if isinstance(before, TraceTaken) and before.answer_type != taken.answer_type:
+            raise other_type(id)
         label: Feedback | None = None
         if case.label is not None:
             label = Feedback(episode=name, by=taken.tool or ASSUMED_BY, **case.label.said)
@@ -187,11 +198,21 @@ class Taker:
         # Twice in one file is once.
         self.scopes[scope].setdefault(name, (taken, label))
 
-    def _check(self, taken: TraceTaken) -> None:
-        """Raises ``BadLine`` for what no problem could be, or a name that another problem bears."""
+    def _checked(self, taken: TraceTaken, label: Label | None) -> TraceTaken:
+        """The case with the type of its answer.
+
+        Raises ``BadLine`` for what no problem could be, a name that another problem bears, or a reference of
+        another form.
+        """
         given = {"id": taken.problem_id, "problem": taken.problem, "domain": taken.domain}
+        typed = self.plan.answer_type
         try:
-            Problem.model_validate(given)
+            problem = Problem.model_validate(given).model_copy(update={"answer_type": typed})
+            if typed is not None:
+                problem = with_known_type(problem, None if label is None else label.reference)
+        except BadType as error:
+            where = "reference" if error.field == "answer" else error.field
+            raise BadLine(1, where, error.what, "input.answer_type") from error
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             what = first["msg"].removeprefix("Value error, ")
@@ -208,6 +229,8 @@ class Taker:
         if before != taken.problem:
             what = f"{taken.problem_id!r} is already taken by another problem text"
             raise BadLine(1, "problem_id", what, "input.duplicate")
+        said = None if problem.answer_type is None else problem.answer_type.said
+        return structs.replace(taken, answer_type=said)
 
     # -- records -----------------------------------------------------------------------------------
 

@@ -323,6 +323,45 @@ def test_refused_lines_are_kept_and_can_be_mended(folder: Path, log: Path) -> No
     assert verified(log).code == 0
 
 
+def test_a_type_on_the_command_line_is_kept_on_the_cases_and_graded_by(
+    folder: Path, log: Path
+) -> None:
+    """Refused are a reference of another form, also where it is replayed, and the same case with another type."""
+    hours = json.dumps({"type": "number", "unit": "h"})
+    long = spoken((USER, "How long?"), (ASSISTANT, "90 minutes"), id="a", reference="1.5")
+    bad = spoken((USER, "How long is that?"), (ASSISTANT, "1 h"), id="b", reference="an hour or so")
+    lines = file(folder, long, bad)
+    done = taken_in(lines, log, "--answer-type", hours)
+    assert (done.code, done.out) == (1, "taken 1 known 0 refused 1 labelled 1\n")
+    assert "traces.jsonl:2:1: reference: " in done.err
+    assert "and the answer type is number [input.answer_type]" in done.err
+    assert call("dlq", "replay", "1", "--log", f"sqlite:{log}").code == 1
+    mended = file(folder, bad | {"reference": "60 minutes"}, name="mended.json")
+    replayed = call("dlq", "replay", "1", "--file", mended, "--log", f"sqlite:{log}")
+    assert replayed.out == "replayed 1 known 0 refused 0\n"
+    taken: list[TraceTaken] = events(log, "trace.taken")
+    assert [each.answer_type for each in taken] == [json.loads(hours)] * 2
+    worked(log)
+    graded = [(each.outcome, each.by) for each in events(log, "graded")]
+    assert graded == [("right", "feedback")] * 2
+    assert verified(log).code == 0
+    again = taken_in(file(folder, long), log)
+    assert "answer_type: " in again.err
+    assert "is already there with another type of answer [input.duplicate]" in again.err
+    assert taken_in(file(folder, long), log, "--answer-type", hours).out.startswith(
+        "taken 0 known 1"
+    )
+
+
+def test_a_type_that_nobody_could_answer_by_is_refused(folder: Path, log: Path) -> None:
+    done = taken_in(file(folder, *CASES), log, "--answer-type", "numbr")
+    assert done.code == 2
+    assert "--answer-type: type: Input should be" in done.err
+    assert not log.exists()
+    done = taken_in(file(folder, CASES[0]), log, "--answer-type", "choice")
+    assert "traces.jsonl:1:1: answer_type.options: missing" in done.err
+
+
 def test_a_dry_run_appends_nothing(folder: Path, log: Path) -> None:
     done = taken_in(file(folder, *CASES), log, "--dry-run", "--json")
     assert done.json["taken"] == 3
