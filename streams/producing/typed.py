@@ -1,18 +1,26 @@
-"""Problems that say what their answer is, held to it before anything is spent on them."""
+"""Problems that say what their answer is, held to it before anything is spent on them; and labels, to theirs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from handlers.answers.forms import known, unfit
 from schemas.answer_type import AnswerType, AnswerTypeSaid
+from schemas.events.episode import ProblemAdmitted
+from schemas.events.traces import TraceTaken
 from schemas.identity import text_digest
-from schemas.problem import Problem
+from schemas.problem import Feedback, Problem
+from schemas.written import problem_of
 from streams.producing.sources import BadLine
+from streams.runtime.embedded.queries.messages import value_of
+from streams.runtime.embedded.queries.problems import begun_of, put_of
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
 
 
 class BadType(ValueError):
@@ -40,13 +48,17 @@ def answer_type_of(said: str | Mapping[str, Any]) -> AnswerType:
 
 def type_mark(problem: Problem) -> str:
     """Tells the type of a problem's answer from others; empty where it has none. Options may stand in its text."""
+    said = _listed(problem)
+    return "" if said is None else text_digest(said.text)
+
+
+def _listed(problem: Problem) -> AnswerType | None:
+    """The type of a problem's answer, with the options that its text lists."""
     said = problem.answer_type
-    if said is None:
-        return ""
-    if said.type == "choice":
+    if said is not None and said.type == "choice":
         with suppress(ValueError):
-            said = known(said, problem.problem)
-    return text_digest(said.text)
+            return known(said, problem.problem)
+    return said
 
 
 def need_same_type(problem: Problem, mark: str) -> None:
@@ -81,3 +93,37 @@ def with_known_type(problem: Problem, label: Any = None) -> Problem:
     if why is not None:
         raise BadType("answer", why)
     return problem.model_copy(update={"answer_type": said})
+
+
+def need_fit(log: SqliteLog, said: Feedback) -> None:
+    """Raises ``BadLine`` for a reference that cannot be an answer to any problem that feedback is about.
+
+    It is asked of what a person gives, who can be told. What comes by its topic is kept, and graded as unknown.
+    """
+    if said.reference is None:
+        return
+    # One problem may have been put with several types, in other runs; without one it takes any.
+    whys = [each and unfit(each, said.reference) for each in _types_of(log, said)]
+    if whys and all(whys):
+        raise BadLine(1, "reference", str(whys[0]), "input.answer_type")
+
+
+def _types_of(log: SqliteLog, said: Feedback) -> Iterator[AnswerType | None]:
+    """The types of the episodes that feedback is about, as far as they are on the log, admitted or not."""
+    if said.episode is not None:
+        begun = [log.find(said.episode, address) for address in ("admitted", "taken")]
+        put = [value_of(log, "problems", said.episode)]
+    else:
+        named = said.domain or "", said.problem_id or ""
+        begun, put = [*begun_of(log, *named)], [*put_of(log, *named)]
+    for event in begun:
+        if isinstance(event, ProblemAdmitted):
+            yield _listed(event.problem)
+        elif isinstance(event, TraceTaken):
+            typed = event.answer_type
+            yield None if typed is None else AnswerType.model_validate(typed)
+    for value in put:
+        # Of what is no problem the intake says so.
+        with suppress(ValueError):
+            if value is not None:
+                yield _listed(problem_of(value))

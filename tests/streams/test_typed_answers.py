@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from streams.producing.typed import BadType, answer_type_of
+from streams.runtime.embedded.log import SqliteLog
 from tests.endpoint import Answer, Asked, whole
 from tests.streams.cli.calling import call
 from tests.surroundings import Serve, folder, led_to
@@ -149,18 +151,67 @@ def test_roll_outs_are_graded_by_the_type_too(serve: Serve, folder: Path) -> Non
 
 
 def test_a_label_that_cannot_be_an_answer_makes_none_wrong(serve: Serve, folder: Path) -> None:
+    """What comes by the topic, from another program, is kept."""
     serve()
     source = written(
         folder / "in.jsonl", {"id": "a", "problem": "Which colour?", "answer_type": OPTIONS}
     )
     call("produce", source, "--policy", "cot", "--log", "sqlite:a.db")
     said = json.dumps({"domain": "default", "problem_id": "a", "reference": "D"}).encode()
-    call("feedback", "-", "--log", "sqlite:a.db", given=said)
+    with closing(SqliteLog(folder / "a.db")) as log:
+        log.publish([("feedback", "theirs", {}, said)])
     call("worker", "--backbone", "openai:m", "--until-idle", "--settle", "--log", "sqlite:a.db")
     lines = map(json.loads, call("log", "cat", "--log", "sqlite:a.db").out.splitlines())
-    assert [each["event"]["outcome"] for each in lines if each.get("kind") == "graded"] == [
-        "unknown"
-    ]
+    (graded,) = (each["event"] for each in lines if each.get("kind") == "graded")
+    assert graded["outcome"] == "unknown"
+    assert graded["detail"] == "no label of it is of the type choice"
+
+
+@pytest.mark.parametrize("worked", [False, True])
+def test_a_person_is_told_at_once_of_a_reference_that_cannot_be_an_answer(
+    serve: Serve, folder: Path, worked: bool
+) -> None:
+    """By a file of judgements, where one is replayed, and in the review queue: whether its problem waits or not."""
+    serve()
+    source = written(folder / "in.jsonl", {"id": "a", "problem": "How long?", "answer_type": LONG})
+    log = ("--log", "sqlite:a.db")
+    call("produce", source, "--policy", "cot", *log)
+    call("produce", source, "--policy", "self_consistency", *log)
+    if worked:
+        call("worker", "--backbone", "openai:m", "--until-idle", *log)
+    named = {"domain": "default", "problem_id": "a"}
+    bad, good = named | {"reference": "a while"}, named | {"reference": ["90 minutes", "1.5 h"]}
+    verdict = named | {"verdict": True}
+    lines = written(folder / "said.jsonl", bad, good, verdict, bad | {"problem_id": "b"})
+    done = call("feedback", lines, *log)
+    assert (done.code, done.out) == (1, "published 3 known 0 refused 1\n")
+    why = "reference: is no number, and the answer type is number [input.answer_type"
+    assert f"said.jsonl:1:1: {why}]" in done.err
+    again = call("dlq", "replay", "1", "--file", written(folder / "again.json", bad), *log)
+    assert again.code == 1
+    assert why in again.err
+    mended = written(folder / "mended.json", named | {"reference": "2 h"})
+    assert call("dlq", "replay", "1", "--file", mended, *log).code == 0
+    if worked:
+        episode = call("show", "a", "--json", *log).json["episode"]
+        refused = call("review", "answer", episode, "--reference", "a while", *log)
+        assert refused.code == 2
+        assert why in refused.err
+        assert call("review", "answer", episode, "--reference", "1 h", *log).code == 0
+
+
+def test_a_reference_may_fit_one_run_of_a_problem_alone(folder: Path) -> None:
+    """With another policy the same problem may have been put with another type, or with none."""
+    log = ("--log", "sqlite:a.db")
+    for policy, typed in (("cot", LONG), ("cascade", "yes_no")):
+        problem = {"id": "a", "problem": "How long?", "answer_type": typed}
+        call("produce", written(folder / "in.jsonl", problem), "--policy", policy, *log)
+    said = ({"domain": "default", "problem_id": "a", "reference": each} for each in ("no", "ages"))
+    lines = written(folder / "said.jsonl", *said)
+    assert call("feedback", lines, *log).out == "published 1 known 0 refused 1\n"
+    problem = {"id": "a", "problem": "How long?"}
+    call("produce", written(folder / "in.jsonl", problem), "--policy", "mc2", *log)
+    assert call("feedback", lines, *log).out == "published 1 known 1 refused 0\n"
 
 
 def test_a_problem_that_is_there_with_another_type_is_no_known_one(folder: Path) -> None:

@@ -19,6 +19,7 @@ from streams.interfaces.cli.output import flush, out, out_json, say
 from streams.interfaces.cli.refusals import Refusals
 from streams.producing.sources import BadLine, NoSource, SourceLine, built_in, lines_of, parse_as
 from streams.producing.subjects import UNREAD, Subjects
+from streams.producing.typed import need_fit
 from streams.runtime.room import need_room
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def feedback(source: str, *, log: str | None, json: bool) -> int:
                     raise BadLine(1, "mark", "is made by the log itself", "input.field")
                 Subjects(opened).need_key(line.raw)
                 need_room(opened.room, label=said)
+                need_fit(opened, said)
                 told.waiting.append(said)
             except BadLine as error:
                 told.refused += 1

@@ -14,6 +14,7 @@ from streams.producing.produce import PLAN, Plan, Producer
 from streams.producing.sources import BadLine, NoSource, SourceLine, lines_of, parse_as
 from streams.producing.traces.taking import Plan as TracePlan
 from streams.producing.traces.taking import Taker
+from streams.producing.typed import need_fit
 from streams.runtime.embedded.intake import episode_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.queries import messages
@@ -76,6 +77,7 @@ def _republish(log: SqliteLog, letter: DeadLetter, value: bytes) -> bool:
     if letter.topic == "feedback":
         feedback = parse_as(Feedback, value)
         need_room(log.room, label=feedback)
+        need_fit(log, feedback)
         return log.publish([message(feedback)]) == 1
     if letter.topic == "problems":
         return _problem(log, letter, value)

@@ -21,6 +21,8 @@ from schemas.identity import canonical, digest
 from schemas.problem import Feedback
 from state.folds.grades import GradesFold
 from streams.interfaces.cli.errors import usage
+from streams.producing.sources import BadLine
+from streams.producing.typed import need_fit
 from streams.runtime.embedded.queries import reviews
 from streams.runtime.embedded.queries.reviews import NEWEST, ToReview
 
@@ -164,7 +166,14 @@ def judgement(item: Item, by: str, **word: Any) -> Feedback:
 
 
 def put(log: SqliteLog, said: Feedback) -> bool:
-    """Publish a judgement. Returns whether it is new: the same word twice is one."""
+    """Publish a judgement. Returns whether it is new: the same word twice is one.
+
+    Raises a usage error for a right answer of another form than its problem's type.
+    """
+    try:
+        need_fit(log, said)
+    except BadLine as error:
+        raise usage(error.what, field=error.field, error=error.code) from error
     value = said.model_dump(mode="json", exclude_none=True)
     return log.publish([("feedback", digest(value), {}, canonical(value))]) > 0
 

@@ -62,15 +62,23 @@ def judge(
     try:
         said = judgement(item, by, **stated)
     except CliError as error:
-        return _told(item, error=error.detail, status=422)
+        return _refused(item, error)
     # The word is feedback as any other, so what is said here and by
     # `metalogue review` counts alike.
     with closing(writable()) as log:
-        new = put(log, said)
+        try:
+            new = put(log, said)
+        except CliError as error:
+            return _refused(item, error)
         # Whoever reviews goes through a queue: the next one stands ready without
         # another look at the list.
         after = next(queue(log), None)
     return _told(item, sent="recorded" if new else "known already", after=after)
+
+
+def _refused(item: Item, error: CliError) -> dict[str, Any]:
+    named = f"{error.field}: {error.detail}" if error.field else error.detail
+    return _told(item, error=named, status=422)
 
 
 def _told(

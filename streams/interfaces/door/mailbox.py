@@ -43,6 +43,7 @@ from streams.producing.others import Others
 from streams.producing.produce import Plan, Producer
 from streams.producing.sources import BadLine, SourceLine
 from streams.producing.subjects import Subjects
+from streams.producing.typed import need_fit
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.queries import messages
 from streams.views.sheet import read
@@ -150,7 +151,8 @@ class Mailbox:
     def judge(self, said: Feedback) -> None:
         """Put feedback on the log; the same twice is one. Of an episode that waits for it, it is the answer.
 
-        Raises an ``Error`` where the answer is of a subject who was erased.
+        Raises an ``Error`` where the answer is of a subject who was erased, or a reference of another form than its
+        problem's type.
         """
         # On Kafka this fetches what others sent meanwhile; the question may have been put just now.
         self.log.data_version()
@@ -166,6 +168,10 @@ class Mailbox:
             Subjects(self.log).need_key(body)
         except BadLine as error:
             raise Error(error.what, code=error.code, field="episode") from error
+        try:
+            need_fit(self.log, said)
+        except BadLine as error:
+            raise Error(error.what, code=error.code, field=error.field) from error
         self.log.publish([("feedback", digest(body.decode()), {}, body)])
 
     def reviews(self, thresholds: Thresholds, memory: str | None, limit: int) -> list[Item]:

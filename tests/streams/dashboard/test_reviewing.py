@@ -151,6 +151,25 @@ def test_nobody_judges_without_the_token_and_a_wrong_word_records_nothing(tmp_pa
     assert queued(path) == ["sum-6"]
 
 
+def test_a_right_answer_of_another_form_than_its_type_is_refused_by_the_field(
+    tmp_path: Path,
+) -> None:
+    path, source = tmp_path / "a.db", tmp_path / "q.jsonl"
+    problem = PROBLEMS[0] | {"answer_type": "yes_no"}
+    source.write_text(json.dumps(problem), encoding="utf-8")
+    call("produce", source, "--policy", "self_consistency", "--log", path)
+    work(path)
+    assert queued(path) == ["sum-1"]
+    form = {"id": "sum-1", "by": "Ada", "word": "reference", "token": TOKEN}
+    with serving(path, METALOGUE_DASHBOARD__TOKEN=TOKEN) as site:
+        said = site.post("/review/answer", **form, reference="perhaps")
+        assert said.status == 422
+        assert "reference: is neither yes nor no, and the answer type is yes_no" in said.text
+        assert queued(path) == ["sum-1"]
+        assert site.post("/review/answer", **form, reference="no").status == 200
+    assert queued(path) == []
+
+
 @pytest.mark.live
 def test_a_list_that_is_open_renews_itself(browser: Browser, tmp_path: Path) -> None:
     path = waiting(tmp_path)

@@ -360,6 +360,33 @@ def test_feedback_is_a_label(serve: Serve) -> None:
     assert shown["outcome"] == "right"
 
 
+async def found(engine: Engine) -> Any:
+    """What waits for a person, once something does."""
+    while not (waiting := await engine.reviews()):  # noqa: ASYNC110 - another thread asks
+        await asyncio.sleep(0.02)
+    return waiting[0]
+
+
+def test_a_reference_of_another_form_than_the_answers_type_is_refused(serve: Serve) -> None:
+    """Of an answer that is there, and of a problem whose episode waits for a person."""
+    serve(lambda asked: whole("I cannot tell."))
+
+    async def work() -> None:
+        async with Engine(LOG, backbone="openai", answer_type="number") as engine:
+            for policy in ("cot", "reviewed"):
+                handle = await engine.submit(SUM.format(1), policy=policy)
+                assert (await found(engine)).episode == handle.episode
+                with pytest.raises(metalogue.Error, match="the answer type is number") as refused:
+                    await handle.feedback(reference="some")
+                told = refused.value
+                assert (told.field, told.code) == ("reference", "input.answer_type")
+                await handle.feedback(reference=2)
+                await handle.answer()
+                assert not await engine.reviews()
+
+    run(work)
+
+
 def test_outside_its_block_it_says_so(folder: Path) -> None:
     with pytest.raises(metalogue.Error, match="async with"):
         run(lambda: Engine(LOG, backbone="rehearsal").records("x"))
@@ -391,12 +418,6 @@ def test_an_episode_that_asks_a_person_goes_on_with_what_a_client_says(serve: Se
             answer = await handle.answer()
             assert (answer.answer, answer.ended_by) == ("2", "reviewed")
             assert await engine.reviews() == []
-
-    async def found(engine: Engine) -> Any:
-        """What waits for a person, once something does."""
-        while not (waiting := await engine.reviews()):  # noqa: ASYNC110 - another thread asks
-            await asyncio.sleep(0.02)
-        return waiting[0]
 
     run(work)
     assert call("verify", "--log", "a.db").code == 0

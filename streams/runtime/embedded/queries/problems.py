@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from schemas.events.base import Event
 from schemas.events.codec import decode
 from schemas.events.episode import ProblemAdmitted
 from schemas.events.traces import TraceTaken
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 BEGUN = """
 select episode, kind, body from records where kind in ('problem.admitted', 'trace.taken') and instr(episode, ?)
 """
+BEGUN_OF = """
+select kind, body from records where episode >= ? and episode < ? and address in ('admitted', 'taken')
+"""
+PUT_OF = "select value from messages where topic = 'problems' and key >= ? and key < ?"
 RECORDS = "select count(*) from records where episode >= ? and episode < ?"
 COMPLETIONS = f"{RECORDS} and kind = 'completed'"
 SAID_OF = """
@@ -69,10 +74,26 @@ def begun(log: SqliteLog, part: str) -> Iterator[tuple[str, ProblemAdmitted | Tr
         yield episode, event
 
 
+def begun_of(log: SqliteLog, domain: str, problem_id: str) -> list[Event]:
+    """How the episodes of a problem began, and the cases of it that were taken in."""
+    rows = log.db.execute(BEGUN_OF, _span(domain, problem_id))
+    return [decode(kind, body) for kind, body in rows]
+
+
+def put_of(log: SqliteLog, domain: str, problem_id: str) -> list[bytes]:
+    """A problem as it was put, once for each of its episodes, be they admitted or not."""
+    return [as_bytes(value) for (value,) in log.db.execute(PUT_OF, _span(domain, problem_id))]
+
+
+def _span(domain: str, problem_id: str) -> tuple[str, str]:
+    # "0" is the character behind "/": the range holds a problem's episodes, and is answered off the index.
+    first = episode_id(domain, problem_id, "")
+    return first, first[:-1] + "0"
+
+
 def holds(log: SqliteLog, domain: str, problem_id: str) -> Holds:
     """What the log holds of a problem, whoever forgot it."""
-    first = episode_id(domain, problem_id, "")
-    span = (first, first[:-1] + chr(ord(first[-1]) + 1))
+    span = _span(domain, problem_id)
     # As JSON has it: learning quotes a problem's name inside of its records' bodies.
     quoted = canonical(f"{domain}/{problem_id}").decode()
     asked = (
@@ -87,9 +108,7 @@ def holds(log: SqliteLog, domain: str, problem_id: str) -> Holds:
 
 def is_admitted(log: SqliteLog, domain: str, problem_id: str) -> bool:
     """Whether a problem has an episode."""
-    # "0" is the character behind "/": the range holds a problem's episodes, and is answered off the index.
-    first = episode_id(domain, problem_id, "")
-    return log.db.execute(IS_ADMITTED, (first, first[:-1] + "0")).fetchone() is not None
+    return log.db.execute(IS_ADMITTED, _span(domain, problem_id)).fetchone() is not None
 
 
 def taken_upto(log: SqliteLog) -> int:
