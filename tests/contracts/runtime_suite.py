@@ -297,7 +297,7 @@ class RuntimeSuite:
         assert told == {
             f"answer_type: {name!r} is already there with another type of answer" for name in "ab"
         }
-        admitted = [record.event for record in log.records(kinds=["problem.admitted"])]
+        admitted: list[Any] = [each.event for each in log.records(kinds=["problem.admitted"])]
         types = {each.problem.id: each.problem.answer_type for each in admitted}
         assert len(admitted) == len(messages(log, "answers")) == 3
         assert (types["a"], types["b"]) == (None, number)

@@ -281,7 +281,7 @@ def arrays(draw: st.DrawFn) -> tuple[list[object], str]:
         'Of https://a.b/c the 5" ones: {}'.format,
         "It is {}, I am sure.".format,
     ]
-    return items, draw(st.sampled_from(wraps))(said)
+    return [*items], draw(st.sampled_from(wraps))(said)
 
 
 @given(arrays())
