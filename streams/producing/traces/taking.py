@@ -75,7 +75,8 @@ class Plan:
         """The plan that a header holds."""
         typed = values.get("answer_type")
         said = None if typed is None else AnswerType.model_validate(typed)
-        return cls(**values | {"answer_type": said}, find=find)
+        told: dict[str, Any] = values | {"answer_type": said}
+        return cls(**told, find=find)
 
 
 @dataclass(slots=True)
