@@ -40,7 +40,9 @@ Opportunity: TypeAlias = tuple[tuple[str, ...], str]
 Standing: TypeAlias = Mapping[str, Any]
 """``ruled``: a person's last word by mark; ``tally``: right, wrong and expected right ones by mark; ``tried``: what
 came of rules that were held out, by mark (``trials.Tried``); ``same``: by the mark of a lesson that of the one which it
-says again, under which both are measured."""
+says again, under which both are measured; ``overturned``: marks of what was said under outcomes that were turned
+around since."""
+OVERTURNED: Final = "overturned"
 
 
 def one(standing: Standing, mark: str) -> str:
@@ -153,19 +155,30 @@ def retired(standing: Standing, rule: str | None) -> frozenset[str]:
     """Marks of everything that is out of service: as a person said, else by the rule."""
     # Marks that only say again what another says stand in no tally, but leave with
     # the one they repeat.
-    said = standing.get("ruled", {})
+    said, turned = standing.get("ruled", {}), standing.get(OVERTURNED, ())
     measured = () if rule is None else {*standing.get("tally", ()), *standing.get("tried", ())}
     again = standing.get("same", ())
-    found = (mark for mark in {*said, *measured, *again} if is_retired(standing, mark, rule))
+    found = (
+        mark for mark in {*said, *turned, *measured, *again} if is_retired(standing, mark, rule)
+    )
     return frozenset(found)
 
 
+def overturning(before: Standing, marks: Iterable[str]) -> dict[str, Any]:
+    """The standing after some more items were overturned."""
+    found = sorted({*before.get(OVERTURNED, ()), *marks})
+    return {**before, OVERTURNED: found} if found else dict(before)
+
+
 def is_retired(standing: Standing, mark: str, rule: str | None) -> bool:
-    """Whether an item is out of service: as a person said, else by the rule."""
+    """Whether an item is out of service: as a person said, else since it was overturned, else by the rule."""
     # A word on this very item goes before one on those that it repeats, and any
     # word before a figure.
     said, first = standing.get("ruled", {}), one(standing, mark)
     word = said.get(mark, said.get(first))
     if word is not None:
         return bool(word == "retired")
+    # Another lesson may say the same from an episode whose outcome stands: only this one falls.
+    if mark in standing.get(OVERTURNED, ()):
+        return True
     return rule is not None and RETIREMENTS[rule](standing, first)

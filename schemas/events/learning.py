@@ -129,7 +129,7 @@ class BatchClosed(Event, tag="batch.closed"):
 
     act: ClassVar[Act] = "learned"
     later: ClassVar[tuple[str, ...]] = ("calibration", "revised", "retirement")
-    latest: ClassVar[tuple[str, ...]] = ("measured", "regraded")
+    latest: ClassVar[tuple[str, ...]] = ("measured", "regraded", "overturned")
     scope: str
     batch: PositiveInt
     series: str | None = None
@@ -160,6 +160,9 @@ class BatchClosed(Event, tag="batch.closed"):
     """By which embedder measures get vectors anew, where another made theirs."""
     regraded: Literal[True] | None = None
     """Closed again only for outcomes that were graded anew: nobody is asked, and nothing is withdrawn."""
+    overturned: tuple[str, ...] | None = None
+    """Marks of what was said in this batch under outcomes that were turned around since: it is set aside. Records of
+    earlier builds do not say it, and set nothing aside."""
     seed: NonNegativeInt
 
 

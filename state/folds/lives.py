@@ -154,8 +154,10 @@ class LivesFold:
             yield life
         aside = _by_name(item for _, item in new.aside)
         for name in sorted(aside.keys() ^ _by_name(item for _, item in old.aside).keys()):
-            life = self.known[new.scope, name]
+            life, span = self.known[new.scope, name], spans.last(name)
             life.retired, life.off = name in aside, offset
+            # What was set aside in the very version that brought it never stood.
+            life.since, life.until = (life.since, life.since) if span is None else span[:2]
             yield life
 
     def forget(

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from msgspec import structs
 
 from handlers.learning.bandits import heeded
-from handlers.learning.retire import paired, ruled
+from handlers.learning.retire import overturning, paired, ruled
 from schemas.events.base import Event
 from schemas.events.learning import (
     BatchClosed,
@@ -321,7 +321,7 @@ class MemoryFold:
             previous.labels, number, without(old.labels, number, self.forgetting.prefixes)
         )
         words = old.standing.get("ruled", {})
-        standing = ruled(previous.standing, words.items())
+        standing = overturning(ruled(previous.standing, words.items()), closed.overturned or ())
         again = learned.facts
         if closed.regraded:
             # Nobody is asked when outcomes change, so the facts are those of the newest revision

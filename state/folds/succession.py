@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from handlers.learning.likeness import likeness_of
-from handlers.learning.retire import AS_ONE, retired
+from handlers.learning.retire import AS_ONE, OVERTURNED, retired
 from handlers.learning.sameness import joined
 from schemas.events.learning import KnowledgeConsolidated
 from schemas.memory import Labels, Memory, MemoryItem
@@ -125,4 +125,8 @@ def _pruned(standing: Mapping[str, Any], items: Sequence[MemoryItem]) -> Mapping
     for name in ("tally", "tried", "same"):
         if name in standing:
             left[name] = {mark: of for mark, of in standing[name].items() if mark in marks}
+    if OVERTURNED in standing:
+        left[OVERTURNED] = [mark for mark in standing[OVERTURNED] if mark in marks]
+        if not left[OVERTURNED]:
+            del left[OVERTURNED]
     return left

@@ -53,6 +53,7 @@ from state.folds.remeasuring import aligned, wanted
 from state.folds.state import scope_of
 from state.folds.strays import Strays
 from state.folds.windows import Due, ScopeWindow
+from streams.engine.overturned import marked
 from streams.engine.policies import Find, NoPolicy, find_recorded
 from streams.engine.scopes import Lost, Scope, scope_made
 
@@ -202,7 +203,10 @@ class Learner:
             # Closed again, with all that it was closed with. The policy alone is today's,
             # for it does the work.
             policy = scope.policy
-            return structs.replace(due.again, policy=policy.name, policy_version=policy.version)
+            said = {"policy": policy.name, "policy_version": policy.version}
+            again = structs.replace(due.again, **said)
+            # Other vectors change nothing of what stands.
+            return again if again.embedder is not None else marked(scope, again)
         closed = BatchClosed(
             scope=scope.id,
             batch=due.batch,
@@ -233,12 +237,13 @@ class Learner:
         batch = Batch(scope.id, closed.batch, members, memory, closed.seed)
         if closed.revision is None:
             return batch
+        aside = closed.overturned or ()
         # A revision keeps what was learned from the members that remain, and asks only for
         # what was made of both.
         return replace(
             batch,
             revision=closed.revision,
-            kept=scope.memory.kept(closed.batch),
+            kept=tuple(item for item in scope.memory.kept(closed.batch) if item.mark not in aside),
             facts=tuple(scope.memory.facts_kept(closed.batch)),
             stale=frozenset(scope.memory.touched(closed.batch)[1]),
         )

@@ -32,6 +32,8 @@ SHOWN = 5
 GIVEN_UP = 10
 """After so many failures on end a grader is asked no more: each may take the whole time limit."""
 OURS = "ours"
+LEFT = "out of prompts, since its outcome was turned around:"
+BACK = "back in prompts, since its outcome is again what it was:"
 
 
 @dataclass(slots=True)
@@ -46,7 +48,11 @@ class Told:
     closed_again: list[str] = field(default_factory=list[str])
     waiting: list[str] = field(default_factory=list[str])
     stays: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    """By scope, what was said while learning under an outcome that changed."""
+    """By scope, what was said while learning under an outcome that changed, and is in memory still."""
+    aside: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """By scope, what was said under an outcome that is the opposite now, and left memory."""
+    back: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """By scope, what is back in memory with the outcome that it was said under."""
 
     def text(self, done: Regrading) -> Iterator[str]:
         """For people."""
@@ -65,6 +71,9 @@ class Told:
             yield f"  and {len(it.changed) - SHOWN} more"
         if self.closed_again:
             yield f"closed again: {' '.join(self.closed_again)}"
+        for words, found in ((LEFT, self.aside), (BACK, self.back)):
+            for scope, names in found.items():
+                yield f"{words} {scope}: {_some(names)}"
 
     def record(self, done: Regrading) -> dict[str, Any]:
         """As plain values."""
@@ -82,6 +91,8 @@ class Told:
             "failed": self.failed,
             "closed_again": self.closed_again,
             "waiting": self.waiting,
+            "overturned": self.aside,
+            "back": self.back,
             "stays": self.stays,
             "judge_calls": self.judge_calls,
             "reasoning_calls": 0,
@@ -123,6 +134,11 @@ def regrade(
     return FAILED if told.failed else OK
 
 
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"{' '.join(names[:SHOWN])}{more}"
+
+
 def _say_the_rest(done: Regrading, told: Told) -> None:
     for each in told.failed[:SHOWN]:
         say(f"{each} [grader.failed]")
@@ -133,8 +149,7 @@ def _say_the_rest(done: Regrading, told: Told) -> None:
     if done.done.by_person:
         say(f"{plural(done.done.by_person, 'answer')} judged by a person, whose verdict stands")
     for scope, names in told.stays.items():
-        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-        say(f"{scope}: said under another outcome, and stays: {' '.join(names[:SHOWN])}{more}")
+        say(f"{scope}: said under another outcome, and stays: {_some(names)}")
         say("  What you do not want any more: metalogue lessons retire ID")
     for scope in told.waiting:
         say(f"{scope}: the next worker closes its versions again")
@@ -254,3 +269,8 @@ def _record(done: Regrading, told: Told) -> None:
         told.closed_again, told.waiting = await done.close_again(name)
 
     asyncio.run(both())
+    told.aside, told.back = done.turned(told.closed_again)
+    for scope, names in told.stays.items():
+        followed = {*told.aside.get(scope, ()), *told.back.get(scope, ())}
+        told.stays[scope] = [name for name in names if name not in followed]
+    told.stays = {scope: names for scope, names in told.stays.items() if names}

@@ -2,7 +2,8 @@
 
 Nobody is asked. A grade that says what the newest one on record says adds nothing, so doing it twice is doing it
 once. What counts of an answer follows the rule of ``state.folds.grades``: a person's verdict stands. Where a batch
-was learned with another outcome, the grade names it, and the versions from there on are closed again.
+was learned with another outcome, the grade names it, and the versions from there on are closed again; what was said
+under an outcome that is the opposite now is set aside then (``streams.engine.overturned``).
 
 All grades are one commit. Whoever is killed after it left versions that are owed: the next worker, or the same
 command again, closes them.
@@ -10,7 +11,7 @@ command again, closes them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -25,8 +26,8 @@ from handlers.answers.grade import Grade
 from handlers.policies.base import Policy
 from handlers.policies.graph_memory.activate import CASE
 from schemas.events.graph import PrincipleInduced
-from schemas.events.learning import Graded
-from schemas.identity import episode_parts, is_taken
+from schemas.events.learning import BatchClosed, Graded
+from schemas.identity import episode_parts, is_taken, learning_id
 from schemas.outcome import Outcome
 from schemas.problem import Feedback
 from schemas.written import feedback_of
@@ -207,7 +208,8 @@ class Regrading:
     def stays(self) -> dict[str, list[str]]:
         """By scope, what its memory holds that was said while an outcome that changed was another.
 
-        Nobody is asked, so it stays as it was said. Where nobody is told outcomes, none of it hangs on them.
+        Nobody is asked, so it stays as it was said, but for what is set aside when versions are closed again. Where
+        nobody is told outcomes, none of it hangs on them.
         """
         found: dict[str, list[str]] = {}
         for scope in self.learner.scopes.values():
@@ -233,6 +235,30 @@ class Regrading:
             if names:
                 found[scope.id] = list(dict.fromkeys(names))
         return found
+
+    def turned(
+        self, closed_again: Iterable[str]
+    ) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+        """By scope, ids of what closing these versions again set aside, and of what it brought back."""
+        aside, back = dict[str, list[str]](), dict[str, list[str]]()
+        for name in closed_again:
+            scope, _, version = name.rpartition("@")
+            number, revision = (int(part) for part in version.split("."))
+            ids = {i.mark: i.id for i in self.learner.memory(scope).versions[number].whole()}
+            before, now = (
+                self._overturned(learning_id(scope, number, each))
+                for each in (revision - 1, revision)
+            )
+            for marks, found in ((now - before, aside), (before - now, back)):
+                if marks:
+                    # Ids of rules return with other texts.
+                    known = found.setdefault(scope, [])
+                    known += sorted({ids[mark] for mark in marks} - {*known})
+        return aside, back
+
+    def _overturned(self, learning: str) -> set[str]:
+        closed = self.log.find(learning, "batch")
+        return set((closed.overturned if isinstance(closed, BatchClosed) else None) or ())
 
     # -- recording it ------------------------------------------------------------------------------
 

@@ -254,16 +254,22 @@ nobody = Grader(name="nobody", version="1", grade=lambda given: False)
 """
 
 
-def test_a_regrade_takes_them_along_and_names_what_was_said_before(folder: Path, log: Path) -> None:
-    taken_in(file(folder, *CASES), log)
+@pytest.mark.parametrize("profile", ["service", "paper"])
+def test_a_regrade_takes_along_what_was_learned_of_them(
+    folder: Path, log: Path, profile: str
+) -> None:
+    """Traces teach by their verdicts, also a method that learns from its own work without labels."""
+    assert taken_in(file(folder, *CASES), log, "--profile", profile).code == 0
     worked(log)
     (folder / "mine.py").write_text(NOBODY)
     options = ("--grader", f"{folder / 'mine.py'}:nobody", "--log", f"sqlite:{log}")
     done = call("regrade", *options)
     assert done.code == 0, done.err
     assert "right -> wrong" in done.out
-    assert "said under another outcome, and stays: L1.R1" in done.err
-    assert "L1.R2" not in done.err, "its case was wrong before"
+    said = done.out.splitlines()[-1]
+    assert said.startswith("out of prompts, since its outcome was turned around: default/mc2/main/")
+    assert said.endswith(": L1.R1"), "the other's case was wrong before"
+    assert "and stays" not in done.err
     assert call("verify", *options).code == 0
     again = call("regrade", *options, "--json")
     assert again.json["stays"] == {}

@@ -53,6 +53,13 @@ def _header(page: Page, sheet: EpisodeView) -> None:
         right = f"{policy}  {plural(len(closed.members), 'member')}"
         batch: list[str | Span] = [(f"batch {sheet.batch}", "strong"), f"  {closed.scope}"]
         page.line(*spread(batch, right, page.width))
+        if closed.regraded:
+            page.wrapped("closed again for outcomes that were graded anew; nobody was asked")
+        if closed.overturned:
+            # Rules are marked by their texts, which name nothing to anybody.
+            ids = [mark for mark in closed.overturned if "~" not in mark]
+            rules = plural(len(closed.overturned) - len(ids), "rule")
+            page.wrapped(f"overturned, and in no prompt since: {' '.join([*ids, 'and', rules])}")
         return
     assert sheet.admitted is not None
     right = "not opened yet"

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from handlers.learning.calibrate import calibrated
+from handlers.learning.retire import OVERTURNED
 from schemas.memory import Memory, MemoryItem
 from streams.interfaces.cli.errors import OK
 from streams.interfaces.cli.output import out_json
@@ -65,16 +66,23 @@ def _scope(page: Page, library: Library, shelf: ScopeHistory, memory: Memory) ->
             effects = [effect.line for effect in library.effects(shelf, rule)]
             for line in effects if tried is None else [tried, *effects]:
                 page.wrapped(line, indent=6)
+    _out_of_prompts(page, memory)
+    for line in calibrators_of(memory):
+        page.line(("calibrator  ", "dim"), line)
+
+
+def _out_of_prompts(page: Page, memory: Memory) -> None:
     # What is out of prompts is named with the reason, as nobody restores what they do not see.
     retired = [item for _, item in memory.aside if item.kind == "rule"]
-    if retired:
-        page.line(("retired  ", "dim"), " ".join(item.id for item in retired))
+    turned = memory.standing.get(OVERTURNED, ())
+    for word, overturned in (("retired", False), ("overturned", True)):
+        names = [item.id for item in retired if (item.mark in turned) == overturned]
+        if names:
+            page.line((f"{word}  ", "dim"), " ".join(names))
     for item in retired:
         said = trial_line(memory, item)
         if said is not None:
             page.wrapped(f"{item.id} {said}", indent=6)
-    for line in calibrators_of(memory):
-        page.line(("calibrator  ", "dim"), line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +126,14 @@ def calibrators_of(memory: Memory) -> list[str]:
 
 
 def _as_json(library: Library, shelf: ScopeHistory, memory: Memory) -> dict[str, Any]:
-    rules = rules_of(memory)
+    rules, turned = rules_of(memory), memory.standing.get(OVERTURNED, ())
     return {
         "scope": shelf.scope,
         "version": memory.number,
         "revision": memory.revision,
         "state": memory.state(),
         "retired": [item.id for _, item in memory.aside],
+        "overturned": [item.id for _, item in memory.aside if item.mark in turned],
         "calibrators": [asdict(each) for each in fitted(memory)],
         "rules": [
             {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from handlers.learning.retire import alike
+from handlers.learning.retire import OVERTURNED, alike
 from schemas.identity import learning_id
 from schemas.memory import Memory, MemoryItem
 from schemas.settings import meant
@@ -20,6 +20,11 @@ from streams.views.trials import by_itself, trial_line
 from streams.views.words import clean, count, one_line, pad, plural
 
 USES_SHOWN = 8
+OUT = {
+    "retired": "in no prompt until it is restored",
+    "overturned": "in no prompt while the outcomes that it was learned under are turned around",
+}
+"""What it means for an item to be out of service."""
 TONES = {"do": "good", "avoid": "warn", "both": "note"}
 
 
@@ -70,10 +75,18 @@ def _list(
 ) -> None:
     live = _live(memory, role)
     ever = sum(role in (None, event.role) for _, event in shelf.lessons.values())
-    retired = sum(item.kind == "lesson" for _, item in memory.aside)
+    turned = memory.standing.get(OVERTURNED, ())
+    aside = [
+        item for _, item in memory.aside if item.kind == "lesson" and role in (None, item.role)
+    ]
+    overturned = [item.id for item in aside if item.mark in turned]
+    retired = len(aside) - len(overturned)
     out = f", {retired} retired" if retired else ""
+    out += f", {len(overturned)} overturned" if overturned else ""
     head = f"{len(live)} live{out} of {plural(ever, 'lesson')}, version {memory.name}"
     page.line((shelf.scope, "strong"), f"   {head}")
+    if overturned:
+        page.wrapped(f"overturned: {' '.join(overturned)}")
     if not live:
         return
     page.line(
@@ -110,6 +123,7 @@ def _as_json(library: Library, shelf: ScopeHistory, item: MemoryItem) -> dict[st
         "evidence": list(item.evidence),
         "text": item.text,
         "retired": shelf.is_retired(item),
+        "overturned": shelf.is_overturned(item),
         "used": len(uses),
         "outcomes": library.outcomes(uses),
         "effects": [each.as_json for each in library.effects(shelf, item)],
@@ -180,7 +194,8 @@ def _single(
     page.line((item.id, "strong"), f"  {kind} for the {item.role}   in versions {first} to {until}")
     page.line((shelf.scope, "dim"))
     if shelf.is_retired(item):
-        page.line(("retired", "warn"), "   in no prompt until it is restored")
+        word = "overturned" if shelf.is_overturned(item) else "retired"
+        page.line((word, "warn"), f"   {OUT[word]}")
     page.line()
     for line in clean(item.text).split("\n"):
         page.wrapped(line, indent=2)

@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, get_args
 
+from handlers.learning.retire import OVERTURNED
 from schemas.events.learning import KnowledgeConsolidated, LessonDistilled, Reflected
 from schemas.memory import Memory, MemoryItem
 from schemas.outcome import Standing
@@ -110,6 +111,11 @@ class ScopeHistory:
         # By its mark, since ids of rules return: one that is written anew in the
         # same words stays retired.
         return any(other.mark == item.mark for _, other in self.memory.latest.aside)
+
+    def is_overturned(self, item: MemoryItem) -> bool:
+        """Whether that is because the outcome that it was said under was turned around."""
+        turned = item.mark in self.memory.latest.standing.get(OVERTURNED, ())
+        return turned and self.is_retired(item)
 
     def uses_of(self, item: MemoryItem) -> list[Use]:
         """Episodes that had this very text in their prompts."""
