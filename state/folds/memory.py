@@ -291,6 +291,10 @@ class MemoryFold:
         journal = taught(self.journal, old)
         closed = journal["batch"]
         assert isinstance(closed, BatchClosed)
+        # Nobody said anything in a revision for outcomes: what it holds was said before. Versions of
+        # builds that did not look there must still add up.
+        if closed.overturned is not None:
+            journal = stated(self.journal, old)
         return self.forgetting.touched(old, closed, journal, self.facts_kept(number))
 
     def kept(self, number: int) -> tuple[MemoryItem, ...]:

@@ -20,6 +20,7 @@ from schemas.identity import digest, episode_id, episode_parts, learning_id
 from schemas.problem import Limits
 from schemas.settings import BadSetting
 from schemas.written import problem_of
+from state.folds.forgetting import stated
 from streams.engine.learner import Learner
 from streams.engine.policies import NoPolicy
 from streams.engine.scopes import Scope
@@ -141,8 +142,7 @@ class Tracing:
                 continue
             # A call for each role whose rules were written of something that is withdrawn now; all
             # other rules stay as they are.
-            revision = memory.versions[number].revision
-            for fact in self.log.journal(learning_id(scope.id, number, revision)).values():
+            for fact in stated(memory.journal, memory.versions[number]).values():
                 if isinstance(fact, KnowledgeConsolidated) and fact.result == "consolidated":
                     calls += fact.source is not None and fact.role in stale
         held = [i.role for i in memory.latest.items if i.kind == "rule" and i.role in stale]

@@ -175,6 +175,20 @@ def test_of_several_only_what_was_turned_around_leaves() -> None:
     agrees()
 
 
+def test_a_lesson_of_several_leaves_with_any_of_them_unless_it_was_written_anew() -> None:
+    """Nobody can say which of its words came from whom; one that was written under the new outcomes stands."""
+    together = (*TWO, "--set", "distil=per_batch")
+    taught(0, 1, 2, 3, policy="mc2", grader="opposite", more=together)
+    assert {name.partition(".")[0] for name in live()} == {"L1", "L2"}
+    regraded("first")
+    assert "L1.R1" not in live()
+    agrees()
+    forgot = call("forget", "--problem", "s0", "--yes", *MODEL, *LOG)
+    assert forgot.code == 0, forgot.err
+    assert "L1.2.R1" in live()
+    agrees()
+
+
 def test_what_nobody_can_tell_any_more_stays() -> None:
     taught(0, 1, 2, 3, policy="direct_trajectory", grader="opposite")
     sides = live()
@@ -231,6 +245,19 @@ def test_forgetting_afterwards_keeps_it_out() -> None:
     forgot = call("forget", "--problem", "s0", "--yes", *MODEL, *LOG)
     assert forgot.code == 0, forgot.err
     assert live() == {}
+    agrees()
+
+
+def test_rules_are_written_anew_without_what_is_forgotten_after_a_regrade() -> None:
+    """Nobody was asked in the revision between, so what rests on the problem was said before it."""
+    taught(0, 1, 2, 3, policy="mc2", grader="exact")
+    told = call("forget", "--problem", "s0", "--json", *LOG).json["scopes"][0]
+    regraded("opposite")  # it overturns nothing here
+    again = call("forget", "--problem", "s0", "--json", *LOG).json["scopes"][0]
+    assert (again["calls"], again["rules"]) == (told["calls"], told["rules"])
+    assert told["calls"]
+    forgot = call("forget", "--problem", "s0", "--yes", *MODEL, *LOG)
+    assert forgot.code == 0, forgot.err
     agrees()
 
 
