@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from schemas.identity import canonical
+from streams.runtime.embedded.regrading import Regrading
 from tests.streams.cli.calling import call
 
 LOG = ("--log", "a.db")
@@ -258,6 +259,31 @@ def test_rules_are_written_anew_without_what_is_forgotten_after_a_regrade() -> N
     assert told["calls"]
     forgot = call("forget", "--problem", "s0", "--yes", *MODEL, *LOG)
     assert forgot.code == 0, forgot.err
+    agrees()
+
+
+@pytest.mark.parametrize("next_is", ["command", "worker"])
+def test_whoever_goes_on_after_a_crash_sets_it_aside(
+    monkeypatch: pytest.MonkeyPatch, next_is: str
+) -> None:
+    """The grades are on the log, and then nothing more: who comes next knows from them what has to leave."""
+    taught(0, 1, 2, 3, policy="direct_trajectory", grader="opposite")
+
+    class Killed(BaseException):
+        pass
+
+    async def dies(regrading: Regrading, name: str) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patched, suppress(Killed):
+        patched.setattr(Regrading, "close_again", dies)
+        regraded("exact")
+    assert len(live()) == 4
+    if next_is == "worker":
+        worked()
+    else:
+        assert [len(names) for names in regraded("exact")["overturned"].values()] == [4]
+    assert live() == {}
     agrees()
 
 
