@@ -65,7 +65,7 @@ def overturned(
         assert isinstance(said, BatchClosed)
         # Each was said under the outcomes of its own revision.
         pairs = zip(said.members, said.outcomes, strict=True)
-        turned = {
+        turned: dict[str, Outcome] = {
             member: OPPOSITE[was]
             for member, was in pairs
             if was in OPPOSITE and now.get(member) == OPPOSITE[was] and (by_all or is_taken(member))

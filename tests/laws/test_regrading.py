@@ -195,7 +195,7 @@ def test_what_is_graded_back_is_as_it_was(
     before = log.state.hash()
     for said in (now, between, now):
         regrade(log, names(history, said))
-        at_first = {
+        at_first: dict[str, Outcome] = {
             name: ran.outcome
             for n, batch in enumerate(history)
             for at, ran in enumerate(batch)

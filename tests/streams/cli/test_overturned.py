@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from schemas.events.learning import BatchClosed
 from schemas.identity import canonical
+from streams.engine.scopes import Scope
 from streams.runtime.embedded.regrading import Regrading
 from tests.streams.cli.calling import call
 
@@ -287,6 +289,11 @@ def test_whoever_goes_on_after_a_crash_sets_it_aside(
     agrees()
 
 
+def as_it_was(scope: Scope, closed: BatchClosed) -> BatchClosed:
+    """A closing of a build that set nothing aside."""
+    return closed
+
+
 def test_what_an_earlier_build_closed_again_verifies_as_it_stands(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -294,7 +301,7 @@ def test_what_an_earlier_build_closed_again_verifies_as_it_stands(
     taught(0, 1, 2, 3, policy="mc2", grader="opposite")
     sides = live()
     with monkeypatch.context() as patched:
-        patched.setattr("streams.engine.learner.marked", lambda scope, closed: closed)
+        patched.setattr("streams.engine.learner.marked", as_it_was)
         regraded("exact")
     assert live() == sides
     agrees()
