@@ -40,7 +40,11 @@ def right(answer: str, patience: int = 0, trust: float = 0.95) -> Replier:
         for field in question.template.reply.fields:
             if field.when is not None and said.get(field.when[0]) not in field.when[1]:
                 continue
-            said[field.label] = _value(field, answer, patient, steps, trust)
+            # Whoever attempts the whole of a problem and has no answer has failed; it is not at work.
+            if field.none and patient and question.role != "reasoner":
+                said[field.label] = "none"
+            else:
+                said[field.label] = _value(field, answer, patient, steps, trust)
         lines = [f"{label}: {value}" for label, value in said.items()]
         return "\n".join(lines) or f"It comes to {answer}. \\boxed{{{answer}}}"
 
@@ -50,8 +54,6 @@ def right(answer: str, patience: int = 0, trust: float = 0.95) -> Replier:
 def _value(field: Field, answer: str, patient: bool, steps: list[int], trust: float) -> str:
     fault = bool(_FAULT.search(field.label))
     match field.kind:
-        case "answer" if field.none and patient:
-            return "none"
         case "answer":
             return f"\\boxed{{{answer}}}"
         case "number":
