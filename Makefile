@@ -1,4 +1,4 @@
-# make setup | providers | mcp | demo | dashboard | pictures | demo-local | broker[-stop|-clean] | test | quick | coverage | mutants | test-models | test-train | soak | lint | release-check | lock | clean
+# make setup | providers | mcp | demo | dashboard | pictures | demo-local | broker[-stop|-clean] | test | test-slow | quick | coverage | mutants | test-models | test-train | soak | lint | release-check | lock | clean
 # `setup` installs what runs; `providers` and `demo-local` add who else answers, `mcp` who else asks; `test*` to `mutants`, `soak`, `lint` what checks it.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -29,7 +29,7 @@ PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-re
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup local openvino providers mcp chart dev demo dashboard pictures demo-local demo-local-first
-.PHONY: test quick coverage mutants test-models test-train soak lock clean
+.PHONY: test test-slow quick coverage mutants test-models test-train soak lock clean
 .PHONY: broker broker-stop broker-clean
 .PHONY: release-check
 .PHONY: lint lint-rules lint-format lint-layers lint-mypy lint-pyright
@@ -83,9 +83,13 @@ broker-clean:
 	@bash deploy/kafka-local/broker.sh clean
 
 # One worker more than two cores: what is live waits for most of its time, and the others work meanwhile.
-test: WORKERS = 3
+test test-slow: WORKERS = 3
 test: dev
-	$(PYTEST) --durations=25 $(ARGS)
+	$(PYTEST) --durations=25 -m 'not soak and not models and not slow' $(ARGS)
+
+# Series until a figure is sure, kills after every record, faults of one broker and of three, browsers of other sizes.
+test-slow: dev
+	$(PYTEST) --durations=25 -m 'slow and not soak and not models' $(ARGS)
 
 # For the inner loop: what a change to handlers, schemas or state breaks first. QUICK=tests/streams/cli: elsewhere.
 quick: dev

@@ -194,6 +194,7 @@ def check(setting: Setting, count: int, *, paid_once: bool = True) -> None:
 SMALL = Given(text=0, label=None, reply=10, facts=(1,), answer=1, summary=1, letter="x")
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(st.lists(GIVENS, min_size=3, max_size=8))
 @example([Given(2 * TAKES, None, 0, (), 1, 1, "x"), SMALL])

@@ -20,7 +20,6 @@ from tests.streams.telemetry.test_metrics import fetched, status
 WHY = missing()
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.slow,
     pytest.mark.timeout(300),
     pytest.mark.skipif(WHY is not None, reason=str(WHY)),
 ]
@@ -63,6 +62,7 @@ def test_work_goes_on_soon_after_a_broker_does_and_nothing_is_lost_or_doubled(
     assert said.count("and work goes on by itself") == 1
 
 
+@pytest.mark.slow
 def test_a_worker_whose_appends_wait_ends_and_says_what_was_not_recorded(
     cluster: Cluster, node: tuple[str, Path]
 ) -> None:
@@ -77,6 +77,7 @@ def test_a_worker_whose_appends_wait_ends_and_says_what_was_not_recorded(
     assert "Traceback" not in said
 
 
+@pytest.mark.slow
 def test_a_worker_that_waits_for_a_broker_from_its_start_on_ends_when_told(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         base = f"kafka://127.0.0.1:{silent.getsockname()[1]}"

@@ -21,7 +21,6 @@ from tests.live.kafka_here import Cluster, Flat, ended, eventually, missing
 WHY = missing()
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.slow,
     pytest.mark.timeout(300),
     pytest.mark.xdist_group("kafka"),
     pytest.mark.skipif(WHY is not None, reason=str(WHY)),
@@ -85,6 +84,7 @@ def interleaved(count: int) -> bytes:
     return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
 
+@pytest.mark.slow
 def test_two_series_on_all_partitions_and_few_slots_mean_what_they_mean_embedded(
     cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -100,6 +100,7 @@ def test_two_series_on_all_partitions_and_few_slots_mean_what_they_mean_embedded
     assert (found["answers"], found["learning_episodes"]) == (48, 6)
 
 
+@pytest.mark.slow
 def test_sets_over_two_workers_mean_what_they_mean_embedded(
     cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -141,6 +142,7 @@ def test_a_foreign_client_is_served_and_its_broken_lines_are_kept(cluster: Clust
     assert b"nobody-says-so" not in cluster.kcat("-C", "-t", cluster.topic("events"), "-e", "-q")
 
 
+@pytest.mark.slow
 def test_a_dead_letter_is_replayed_once_however_often_it_is_asked(
     cluster: Cluster, tmp_path: Path
 ) -> None:

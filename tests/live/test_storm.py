@@ -25,7 +25,7 @@ from tests.pace import soon
 from tests.streams.cli.calling import call
 from tests.surroundings import Serve
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 CALLS, LIMITED, TOKENS, COST = 5, 3, 2000, 0.002
 """Calls of a problem without limits; of each four, one has none, and one each of calls, tokens, cost."""

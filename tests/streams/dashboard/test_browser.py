@@ -21,7 +21,7 @@ from tests.streams.dashboard.logs import IMAGE, SCRIPT, hostile, many
 from tests.streams.dashboard.serving import Site, serving
 from tests.streams.dashboard.test_pages import EACH, SCOPE
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 MANY = 10_000
 LOADED = "() => performance.getEntriesByType('navigation')[0].loadEventEnd"

@@ -13,6 +13,7 @@ from tests.streams.dashboard.conftest import SHOTS
 from tests.streams.dashboard.serving import serving
 from tests.streams.dashboard.test_browser import opened
 
+pytestmark = pytest.mark.slow
 TOKEN = "open sesame"
 PROBLEMS = (
     {"id": "sum-1", "problem": "What is 7 * 8?"},

@@ -119,6 +119,7 @@ def test_a_hundred_random_changes_are_found(evidence: bytes, heads: Path) -> Non
             assert "defect" not in done.err, (what, done.err)
 
 
+@pytest.mark.slow
 def test_no_field_of_any_kind_of_line_can_be_changed(evidence: bytes, heads: Path) -> None:
     lines, seen = lines_in(evidence), set[str]()
     for at, line in enumerate(lines):

@@ -114,6 +114,7 @@ def peak_of(folder: Path, count: int) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_a_corpus_need_not_fit_into_memory(tmp_path: Path) -> None:
     """All passages with all vectors were held at once; and all old vectors with them, when it was made again."""
     # A process of its own: what other threads of this one do meanwhile would be counted too.
