@@ -127,7 +127,9 @@ def think(
         for each in map(str, every(said.text, form, "Thought"))
         if not known.issuperset(each.split("\n")) and not role.template.says(each)
     )
-    thought = "\n".join(new) or said.get("Thought") or preamble(said.text, form)
+    # A line of a free thought may well begin with State, which is then no label.
+    labels = form if {"Thought", "State"} & said.values.keys() else role.reply
+    thought = "\n".join(new) or said.get("Thought") or preamble(said.text, labels)
     if not said.values or not (thought or answer):
         answer = None if completion.cut else extract(completion.text)
         return Thought(completion.text.strip(), answer, completion.address, False)

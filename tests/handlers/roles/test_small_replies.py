@@ -471,6 +471,12 @@ def test_a_thought_that_is_boxed_without_its_label_is_read() -> None:
     assert thought.text == f"{said}\nFinal answer: 360"
 
 
+def test_a_line_of_a_free_thought_may_begin_with_a_word_that_was_a_label() -> None:
+    worked = "State: Ohio levies 5 % on 40.\nState: Iowa levies 10 % on 20.\nThey levy the same, 2."
+    thought = thought_of(THINKERS["direct"], f"{worked}\nFinal_answer: 2")
+    assert (thought.text, thought.answer) == (f"{worked}\nFinal answer: 2", "2")
+
+
 def test_a_thought_that_was_cut_is_open_whatever_stands_in_it() -> None:
     for role in (*THINKERS.values(), REPAIRER):
         steps = think(
