@@ -6,7 +6,7 @@ import pytest
 
 from tests.mutation import touching
 from tests.mutation.changes import Change
-from tests.mutation.touching import Map, by_import, passed, soonest
+from tests.mutation.touching import Map, Part, by_import, passed, soonest
 
 CODE = """\
 LIMIT = 3
@@ -84,6 +84,35 @@ def test_a_map_knows_who_runs_a_line_and_is_made_again_where_something_changed(t
     assert Map(tree, kept).load() == ["tests/test_sizes.py"]
     (kept / "tests.test_other.py.json").write_text("{")
     assert Map(tree, kept).load() == ["tests/test_other.py", "tests/test_sizes.py"]
+
+
+def test_tests_that_are_about_a_line_come_before_those_that_pass_through_it(tmp_path: Path) -> None:
+    """The fastest came first, and a changed line that all episodes run was tried on none of its own tests."""
+    other = {line: [0] for line in range(1, 91)}
+    passing = Part(
+        {},
+        ["t/test_run.py::test_run"],
+        [0.01],
+        {"handlers/sizes.py": {5: [0]}, "handlers/run.py": other},
+    )
+    own = Part(
+        {},
+        ["t/test_sizes.py::test_all", "t/test_sizes.py::test_small"],
+        [0.1, 0.2],
+        {"handlers/sizes.py": {5: [0, 1], 6: [0], 7: [0]}},
+    )
+    known = Map(tmp_path, tmp_path)
+    known.parts = {"t/test_run.py": passing, "t/test_sizes.py": own}
+    assert known.touching(change(5, 5)) == [
+        ("t/test_sizes.py::test_small", 0.2),
+        ("t/test_sizes.py::test_all", 0.1),
+        ("t/test_run.py::test_run", 0.01),
+    ]
+    many = Part({}, [f"t/test_sizes.py::test_{at}" for at in range(10)], [0.1] * 10, {})
+    many.lines = {"handlers/sizes.py": {5: [*range(10)]}}
+    known.parts["t/test_sizes.py"] = many
+    asked = [test for test, _ in known.touching(change(5, 5))]
+    assert asked.index("t/test_run.py::test_run") == 8, "no file has all of the time"
 
 
 def test_the_nearest_by_imports_come_first(tree: Path) -> None:

@@ -13,9 +13,10 @@ import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
@@ -29,6 +30,8 @@ PACKAGES = ("schemas", "handlers", "state", "streams")
 ELSEWHERE = {"architecture", "crash", "live", "models", "speed", "mutation"}
 """Folders of tests that look at texts and machines, or that end processes."""
 MARKS = "not soak and not models and not live and not slow"
+OF_EACH = 8
+"""So many tests of each file are tried before more of any."""
 AT_ONCE = 40
 """Test files that one run of pytest makes parts of."""
 
@@ -68,6 +71,18 @@ class Part:
         half = path.with_suffix(".half")
         half.write_text(json.dumps(kept), encoding="utf-8")
         os.replace(half, path)
+
+    @cached_property
+    def breadths(self) -> Counter[int]:
+        """How many lines of the product each test runs."""
+        return Counter(
+            at for lines in self.lines.values() for tests in lines.values() for at in tests
+        )
+
+    def about(self, path: str) -> float:
+        """Which share of the lines that its tests run lies in a file, each counted once a test."""
+        here = sum(map(len, self.lines.get(path, {}).values()))
+        return here / max(1, self.breadths.total())
 
     def holds(self, root: Path) -> bool:
         """Whether nothing that it hangs on has changed."""
@@ -120,12 +135,14 @@ class Map:
             yield begin + len(now)
 
     def touching(self, change: Change) -> list[tuple[str, float]]:
-        """The tests that run a change's line, and each one's seconds; the soonest of each file first.
+        """The tests that run a change's line, and each one's seconds; those that are most about it first.
 
-        At module level, where a line runs at import, those that run anything of the file. A line of a longer statement
-        counts as run where the statement was begun.
+        A test file is about what most of the lines are that it runs, and a test about little if it runs little: the
+        tests of one function come before those of a whole episode that passes through it. At module level, where a line
+        runs at import, those that run anything of the file. A line of a longer statement counts as run where the
+        statement was begun.
         """
-        found: list[tuple[int, float, str]] = []
+        found: list[tuple[int, float, int, float, str]] = []
         for part in self.parts.values():
             lines = part.lines.get(change.path)
             if not lines:
@@ -134,9 +151,14 @@ class Map:
                 ran = {at for each in lines.values() for at in each}
             else:
                 ran = {*lines.get(change.line, ()), *lines.get(change.first, ())}
-            here = sorted((part.seconds[at], part.tests[at]) for at in ran)
-            found += [(rank, taken, test) for rank, (taken, test) in enumerate(here)]
-        return [(test, taken) for _, taken, test in sorted(found)]
+            run, about = part.breadths, part.about(change.path)
+            here = sorted((run[at], part.seconds[at], part.tests[at]) for at in ran)
+            # No file has all of the time: where many touch a line, each is asked by its first few.
+            found += [
+                (rank // OF_EACH, -about, rank, taken, test)
+                for rank, (_, taken, test) in enumerate(here)
+            ]
+        return [(test, taken) for *_, taken, test in sorted(found)]
 
     def of(self, test_files: Iterable[str]) -> list[tuple[str, float]]:
         """The tests of files that pass while nothing is changed, and each one's seconds; the soonest first."""
