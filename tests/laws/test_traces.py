@@ -7,12 +7,14 @@ from typing import Any, TypeAlias
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from handlers.policies.registry import POLICIES
 from handlers.policies.taken import told, trace_of
 from schemas.events.codec import as_written, decode
 from schemas.events.episode import Completed
 from schemas.events.graph import ToolCalled
+from schemas.events.reasoning import Generated
 from schemas.events.traces import Step, TraceTaken
 from schemas.identity import episode_id, is_taken, run_id, taken_id
 from streams.producing.sources import BadLine, SourceLine
@@ -39,6 +41,25 @@ def steps_of(turns: list[Turn]) -> tuple[Step, ...]:
         if turn[0] == "assistant"
         else Step(by="tool", tool=turn[1], asked=turn[2], text=turn[3])
         for turn in turns
+    )
+
+
+def taken_of(steps: tuple[Step, ...]) -> TraceTaken:
+    """A case of these steps."""
+    return TraceTaken(
+        scope="d/x/main/0",
+        policy="mc2",
+        profile="service",
+        settings={},
+        problem_id="q",
+        domain="d",
+        problem="What is it?",
+        series="s",
+        position=0,
+        labelled=False,
+        answer="7",
+        steps=steps,
+        source="f",
     )
 
 
@@ -150,26 +171,8 @@ def test_what_a_case_leaves_follows_from_its_record_and_holds_no_verdict(
     turns: list[Turn], name: str
 ) -> None:
     settings = {} if name == "mc2" else {"base": "cot"}
-    made = [
-        as_written(
-            TraceTaken(
-                scope="d/x/main/0",
-                policy=name,
-                profile="service",
-                settings=settings,
-                problem_id="q",
-                domain="d",
-                problem="What is it?",
-                series="s",
-                position=0,
-                labelled=labelled,
-                answer="7",
-                steps=steps_of(turns),
-                source="f",
-            )
-        )
-        for labelled in (False, True)
-    ]
+    case = structs.replace(taken_of(steps_of(turns)), policy=name, settings=settings)
+    made = [as_written(structs.replace(case, labelled=labelled)) for labelled in (False, True)]
     one, other = (reflection_of(POLICIES[name], taken) for taken in made)
     assert one.summary == other.summary
     assert (one.usage.calls, one.usage.tokens, one.confidence) == (0, None, None)
@@ -190,3 +193,18 @@ def test_no_run_of_ours_bears_the_name_of_a_case(domain: str, id: str, value: An
     run = run_id("mc2", "service", {"x": value}, 0, 1, None)
     assert not is_taken(episode_id(name, f"taken-{id}", run))
     assert not is_taken(f"q/{taken_id(name, id, value)}/0/probe/0")
+
+
+def test_a_call_whose_result_nobody_knows_is_left_out_and_the_rest_is_not() -> None:
+    steps = (
+        Step(by="assistant", text="I look it up."),
+        Step(by="tool", tool="search", asked="{}"),
+        Step(by="assistant", text="It is 7."),
+    )
+    taken = structs.replace(taken_of(steps), answer="7")
+    said = [event for _, event in trace_of(taken).events]
+    assert [each.text for each in said if isinstance(each, Completed)] == [
+        "I look it up.",
+        "It is 7.",
+    ]
+    assert [each.answer for each in said if isinstance(each, Generated)] == [None, "7"]

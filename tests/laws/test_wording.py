@@ -137,6 +137,11 @@ def test_what_is_wrong_is_named(said: PromptWords, named: str) -> None:
         need_known(mc2, settings)
 
 
+def test_a_part_that_no_prompt_has_is_refused_by_its_name() -> None:
+    with pytest.raises(BadSetting, match=r"prompts\.monitor\.instruction\b"):
+        POLICIES["mc2"].resolve("service", {"prompts": {"monitor": {"instruction": "Look."}}})
+
+
 def test_mathematics_names_no_variable() -> None:
     said = r"Write \boxed{answer}, \frac{abc}{def}, x_{max}, x^{min}, {{answer}} and {a}."
     assert not list(faults(MONITOR.template, {"instructions": said}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from handlers.policies.base import Conclusion, Task
 from handlers.policies.mgv.acquisition import acquire, norm_of_study, retention
-from handlers.policies.mgv.allocate import Claim, allocate
+from handlers.policies.mgv.allocate import Claim, allocate, weights
 from handlers.policies.mgv.knowledge import Knowledge
 from handlers.policies.mgv.parts import part
 from handlers.policies.mgv.reflect import reflect
@@ -111,6 +112,14 @@ def test_shares_are_inverse_to_ease(
     eases: list[float], own: list[int] | None, total: int, shares: list[int]
 ) -> None:
     assert allocate(total, claims(eases, own)) == shares
+
+
+def test_weights_are_exact_to_the_ninth_digit() -> None:
+    assert weights([0.123456789, 0.1, 0.001], 0.05) == [
+        Fraction(10**9, 123456789),
+        Fraction(10),
+        1 / Fraction(0.05),
+    ]
 
 
 EASES = st.lists(st.floats(0.05, 1), min_size=1, max_size=7)

@@ -18,6 +18,15 @@ def rules(*texts: tuple[str, str]) -> Learned:
     return learned
 
 
+def test_what_was_learned_is_read_in_the_order_in_which_it_was_said() -> None:
+    """The tenth record comes after the ninth, though its address does not as a text."""
+    learned = Learned()
+    for address in ("10", "9", "9.1"):
+        said = KnowledgeConsolidated(role=address, rules=(), result="consolidated")
+        learned.feed(address, said)
+    assert list(learned.rules) == ["9", "9.1", "10"]
+
+
 def ids(memory: Memory) -> list[tuple[str, str]]:
     return [(item.id, item.text) for item in memory.items]
 

@@ -149,3 +149,19 @@ def test_theoremqa_s_answers_are_texts_on_its_hub(tmp_path: Path) -> None:
     (tmp_path / "f.jsonl").write_text('{"Question": "q", "Answer": "x", "Answer_type": "integer"}')
     with pytest.raises(ValueError, match="Answer: not of its type, integer"):
         list(open_source("theoremqa", path=str(tmp_path / "f.jsonl")))
+
+
+def test_theoremqa_says_of_which_field_a_problem_is(tmp_path: Path) -> None:
+    item = {
+        "Question": "q",
+        "Answer": 3,
+        "Answer_type": "integer",
+        "id": "a.json",
+        "field": "Physics",
+    }
+    (tmp_path / "f.json").write_text(json.dumps([item, {**item, "id": "b.json", "field": None}]))
+    fields = [
+        each.get("traits", {}).get("field")
+        for each in open_source("theoremqa", path=str(tmp_path / "f.json"))
+    ]
+    assert fields == ["Physics", None]

@@ -228,6 +228,20 @@ def test_graph_show_on_the_screen_and_as_files(domain: Path, tmp_path: Path) -> 
     assert len(early["queries"]) == 1
 
 
+def test_the_graph_for_other_tools_weighs_each_edge(domain: Path, tmp_path: Path) -> None:
+    file, log = tmp_path / "g.graphml", f"sqlite:{domain}"
+    assert call("graph", "show", "--log", log, "--file", file).code == 0
+    xml = "{http://graphml.graphdrawing.org/xmlns}"
+    root = ET.fromstring(file.read_text(encoding="utf-8"))
+    assert "weight" in {key.attrib["id"] for key in root.iter(f"{xml}key")}
+    shown = call("graph", "show", "--log", log, "--json").json["edges"]
+    found = {
+        (edge.attrib["source"], edge.attrib["target"]): edge.findtext(f"{xml}data[@key='weight']")
+        for edge in root.iter(f"{xml}edge")
+    }
+    assert found == {(e["source"], e["target"]): str(e["weight"]) for e in shown}
+
+
 def test_other_tools_read_the_graph(domain: Path, tmp_path: Path) -> None:
     networkx: Any = pytest.importorskip("networkx", reason="a reader of GraphML, in no lock")
     file, log = tmp_path / "g.graphml", f"sqlite:{domain}"
