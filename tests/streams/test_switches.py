@@ -47,6 +47,7 @@ HANGS_ON: Mapping[str, tuple[dict[str, Any], ...]] = {
         {"strategies": ("direct", "verify"), "exploration": 0.0, "stop_threshold": 1.0},
         {"tree": False},
         {"health_threshold": 0.9, "stop_threshold": 1.0},
+        {"strategies": ("direct", "verify"), "own_confidence": True, "stop_threshold": 1.0},
     ),
     "meta_reasoner": (
         {"choice": "direct"},
