@@ -87,7 +87,7 @@ test test-slow: WORKERS = 3
 test: dev
 	$(PYTEST) --durations=25 -m 'not soak and not models and not slow' $(ARGS)
 
-# Series until a figure is sure, kills after every record, faults of one broker and of three, browsers of other sizes.
+# Series until a figure is sure, kills after every record, faults of one broker and of three, a browser, what pages show.
 test-slow: dev
 	$(PYTEST) --durations=25 -m 'slow and not soak and not models' $(ARGS)
 

@@ -235,12 +235,7 @@ def test_an_answer_below_the_word_open_is_one(ends: str, answer: str | None) -> 
     """Worked out to its end and called OPEN: right first answers of five problems in twelve went that way."""
     said = f"Thought: 60 + 180 + 126 is all.\n\n{ends}"
     for role, to_the_end in ((THINKERS["direct"], True), (ATOMIC["step"], False)):
-        question = role.question({"problem": "p"})
-        steps = think(question, role, Meter(), to_the_end=to_the_end)
-        next(steps)
-        with pytest.raises(StopIteration) as ended:
-            steps.send(Completion("1", said, "stop", "m"))
-        thought: Thought = ended.value.value
+        thought = thought_of(role, said, to_the_end=to_the_end)
         assert thought.readable
         assert thought.answer == (answer if to_the_end else None), "one step's result is no answer"
 
@@ -475,17 +470,13 @@ def test_a_line_of_a_free_thought_may_begin_with_a_word_that_was_a_label() -> No
     worked = "State: Ohio levies 5 % on 40.\nState: Iowa levies 10 % on 20.\nThey levy the same, 2."
     thought = thought_of(THINKERS["direct"], f"{worked}\nFinal_answer: 2")
     assert (thought.text, thought.answer) == (f"{worked}\nFinal answer: 2", "2")
+    assert STEP.read(f"{worked}\nFinal_answer: 2") == {"Final_answer": "2"}
 
 
 def test_a_thought_that_was_cut_is_open_whatever_stands_in_it() -> None:
-    for role in (*THINKERS.values(), REPAIRER):
-        steps = think(
-            role.question({"problem": "p", "fault": "f"} if role is REPAIRER else {"problem": "p"}),
-            role,
-            Meter(),
-        )
-        next(steps)
-        with pytest.raises(StopIteration) as ended:
-            steps.send(Completion("1", f"{FREE}\nFinal_answer: \\boxed{{360}}", "length", "m"))
-        thought: Thought = ended.value.value
+    said = f"{FREE}\nFinal_answer: \\boxed{{360}}"
+    for role in THINKERS.values():
+        thought = thought_of(role, said, finish="length")
         assert (thought.readable, thought.answer) == (False, None)
+    thought = thought_of(REPAIRER, said, finish="length", fault="Step 1")
+    assert (thought.readable, thought.answer) == (False, None)

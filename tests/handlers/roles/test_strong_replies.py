@@ -58,12 +58,15 @@ LABELLED: dict[frozenset[str], Role] = {
 """Roles that asked for their parts under labels then; such replies are read all the same."""
 
 
-def thought_of(role: Role, reply: str, **more: str) -> Thought:
+def thought_of(
+    role: Role, reply: str, *, finish: str = "stop", to_the_end: bool = True, **more: str
+) -> Thought:
     """What a Thinker's or a Repairer's policy makes of a reply."""
-    steps = think(role.question({"problem": "p", **more}), role, Meter())
+    question = role.question({"problem": "p", **more})
+    steps = think(question, role, Meter(), to_the_end=to_the_end)
     next(steps)
     with pytest.raises(StopIteration) as ended:
-        steps.send(Completion("1", reply, "stop", "m"))
+        steps.send(Completion("1", reply, finish, "m"))
     thought: Thought = ended.value.value
     return thought
 

@@ -24,9 +24,11 @@ def reply(turn: Turn) -> str:
     if not prompt.asked:
         return f"{write.explanation(turn)}\nAnswer: {_answer(turn)}"
     free = _FREE.search(prompt.instructions) is not None
+    lines: list[str] = []
     if free:
+        # Under no label, but said: whether the work has ended hangs on it.
         turn.said[""] = write.explanation(turn)
-    lines = [turn.said[""], ""] if free else []
+        lines = [turn.said[""], ""]
     for asked in prompt.asked:
         met = asked.when is None or turn.said.get(asked.when[0]) in asked.when[1]
         if asked.about.startswith("nothing") or not met:
