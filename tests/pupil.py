@@ -7,6 +7,7 @@ live.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,7 +23,7 @@ from schemas.events.learning import (
     SeriesOpened,
 )
 from schemas.events.reasoning import KnowledgeReached, Voted
-from schemas.identity import digest, hash01
+from schemas.identity import digest, hash01, names_a_file
 from schemas.problem import Feedback, Problem
 from schemas.prompt import Section, Template
 from schemas.questions import Complete, Embed, Recall
@@ -32,7 +33,7 @@ from streams.core.backbone import ModelReply, ModelRequest, Tried, Unreachable
 from streams.engine.policies import NoPolicy
 from streams.replay.digest import log_digest
 from streams.replay.verify import Verifier
-from streams.runtime.embedded.intake import episode_of, scope_of
+from streams.runtime.embedded.intake import SCOPE, episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog
 from tests.normal import spelled_otherwise
 
@@ -217,3 +218,42 @@ def meant(log: SqliteLog) -> tuple[str, str]:
     assert not verified.unverifiable
     assert spelled_otherwise(log) == []
     return log_digest(log), verifier.learner.state_hash()
+
+
+Put = tuple[str, str, dict[str, Any], bytes]
+"""A message as it is published: topic, key, headers and value."""
+
+
+def alone(name: str, policy: str = "pupil") -> Put:
+    """A problem of no series."""
+    problem = Problem(id=name, problem="1", domain="d", policy=policy)
+    return "problems", f"p/d/{name}/x", {}, problem.model_dump_json().encode()
+
+
+OWN = "pupil.py:PUPIL"
+
+
+def not_given(name: str) -> Policy[Any]:
+    """Where no file was given."""
+    if names_a_file(name):
+        raise NoPolicy(f"{name} was not given")
+    return both(name)
+
+
+def by_file(name: str, *, told: bool) -> Put:
+    """A problem of a policy's file; its producer had that file, and told its scope, or it did not."""
+    topic, key, headers, value = alone(name, OWN)
+    problem = Problem.model_validate_json(value)
+    return topic, key, {**headers, **({SCOPE: scope_of(both(OWN), problem)} if told else {})}, value
+
+
+def no_number(given: PupilSettings) -> dict[str, Any]:
+    """Constants that no record can hold."""
+    return {"rate": math.nan}
+
+
+def one_that_says_nonsense(name: str) -> Policy[Any]:
+    """Where the pupil's constants are none that a record could hold."""
+    if name == "pupil":
+        return replace(both(name), rule_constants=no_number)
+    return both(name)

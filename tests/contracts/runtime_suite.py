@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from msgspec import structs
 
-from handlers.policies.base import Policy
 from schemas.answer_type import AnswerType
 from schemas.events.base import Event
 from schemas.events.episode import (
@@ -24,20 +21,19 @@ from schemas.events.learning import (
     EmbedderChanged,
     MemoryVersioned,
 )
-from schemas.identity import episode_id, names_a_file
+from schemas.identity import episode_id
 from schemas.problem import Feedback, Limits, Problem
 from schemas.vectors import pack, unpack
 from state.folds.state import State
 from streams.answering.embedders.hashed import hashed
 from streams.core.backbone import SetupBroken
 from streams.engine.learner import Learner
-from streams.engine.policies import NoPolicy
 from streams.engine.progress import Outcome
 from streams.interfaces.cli.doctor.adopting import voided
 from streams.replay.digest import log_digest
 from streams.replay.lineage import command
 from streams.replay.verify import Verifier
-from streams.runtime.embedded.intake import SCOPE, episode_of, scope_of
+from streams.runtime.embedded.intake import episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.rebuild import fold
 from streams.runtime.embedded.records import LogRecords
@@ -46,10 +42,14 @@ from tests.normal import spelled_otherwise
 from tests.pupil import (
     PUPIL,
     SIZE,
-    PupilSettings,
+    Put,
+    alone,
     both,
+    by_file,
     meant,
     newer,
+    not_given,
+    one_that_says_nonsense,
     only_the_other,
     opened_with,
     problems,
@@ -58,8 +58,6 @@ from tests.pupil import (
 from tests.streams.measuring import BANDIT, lived
 
 WINDOW = 3
-Put = tuple[str, str, dict[str, Any], bytes]
-"""A message as it is published: topic, key, headers and value."""
 
 
 @pytest.fixture(scope="session")
@@ -85,45 +83,10 @@ def learned(log: SqliteLog) -> Learner:
     return learner
 
 
-def alone(name: str, policy: str = "pupil") -> Put:
-    """A problem of no series."""
-    problem = Problem(id=name, problem="1", domain="d", policy=policy)
-    return "problems", f"p/d/{name}/x", {}, problem.model_dump_json().encode()
-
-
 def changed(log: SqliteLog, embedder: str) -> tuple[str, str, Event]:
     """The command that has the only scope's lessons found by another embedder."""
     (scope,) = learned(log).scopes
     return f"n/{scope}/-", "embedder.0", EmbedderChanged(scope=scope, embedder=embedder)
-
-
-OWN = "pupil.py:PUPIL"
-
-
-def not_given(name: str) -> Policy[Any]:
-    """Where no file was given."""
-    if names_a_file(name):
-        raise NoPolicy(f"{name} was not given")
-    return both(name)
-
-
-def by_file(name: str, *, told: bool) -> Put:
-    """A problem of a policy's file; its producer had that file, and told its scope, or it did not."""
-    topic, key, headers, value = alone(name, OWN)
-    problem = Problem.model_validate_json(value)
-    return topic, key, {**headers, **({SCOPE: scope_of(both(OWN), problem)} if told else {})}, value
-
-
-def no_number(given: PupilSettings) -> dict[str, Any]:
-    """Constants that no record can hold."""
-    return {"rate": math.nan}
-
-
-def one_that_says_nonsense(name: str) -> Policy[Any]:
-    """Where the pupil's constants are none that a record could hold."""
-    if name == "pupil":
-        return replace(both(name), rule_constants=no_number)
-    return both(name)
 
 
 def meant_by_both(log: SqliteLog) -> tuple[str, str]:

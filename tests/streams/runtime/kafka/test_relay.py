@@ -12,11 +12,10 @@ import pytest
 from streams.engine.progress import Outcome
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.relay import Relay
-from tests.contracts.runtime_suite import alone
 from tests.contracts.runtimes import PARTITIONS, Find, Life, OnKafka, messages
 from tests.memory_kafka.broker import Died
 from tests.memory_kafka.fixture import broker_of, in_memory
-from tests.pupil import both, newer, only_the_other
+from tests.pupil import alone, both, newer, only_the_other
 
 
 @pytest.fixture
