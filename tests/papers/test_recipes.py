@@ -10,6 +10,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -342,7 +343,7 @@ select {} from closed
 def check_ours(recipe: Recipe, made: dict[str, Any], log: Path) -> None:
     """Our figures of plain metrics are what SQL says of the series that the report names."""
     series = {(m["run"], m["data"]): m["series"] for m in made["measured"]}
-    with sqlite3.connect(log) as db:
+    with closing(sqlite3.connect(log)) as db:
         for table, told in zip(recipe.tables, made["tables"], strict=True):
             columns = list(table.columns.values())
             for row, shown in zip(table.rows.values(), told["rows"], strict=True):

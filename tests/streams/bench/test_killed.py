@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,7 @@ BACKBONE = "rehearsal:seed=3,latency_ms=15"
 def records(log: Path) -> int:
     """How many records the log holds; none before it is made."""
     try:
-        with sqlite3.connect(f"file:{log}?mode=ro", uri=True) as db:
+        with closing(sqlite3.connect(f"file:{log}?mode=ro", uri=True)) as db:
             return int(db.execute("select count(*) from records").fetchone()[0])
     except sqlite3.Error:
         return 0
