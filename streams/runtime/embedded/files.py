@@ -61,7 +61,8 @@ def connect(path: Path, *, create: bool, keys: Path | None = None) -> sqlite3.Co
     if create and str(path) != MEMORY and not path.exists():
         # Nobody else may read it. SQLite gives its other files the same mode.
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
-    db = sqlite3.connect(path, isolation_level=None)
+    # What nobody closed may be collected in any thread, and is closed there.
+    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     try:
         new = is_new(db, path)
         if new and not create:
@@ -101,17 +102,17 @@ def connect_to_read(path: Path, *, threads: bool = False) -> sqlite3.Connection:
     Who shares it between ``threads`` sees to it that one reads at a time, and may hold it for long.
     """
     try:
-        db = _reading(path, "mode=rw", TO_READ, threads=threads)
+        db = _reading(path, "mode=rw", TO_READ)
     except sqlite3.OperationalError as error:
         can_make = os.access(path.absolute().parent, os.W_OK)
         if is_full(error) and not threads:
             # On a full disk there is no room for what readers share: so nobody else has it open.
-            db = _reading(path, "mode=rw", ALONE + TO_READ, threads=threads)
+            db = _reading(path, "mode=rw", ALONE + TO_READ)
         elif code_of(error) != sqlite3.SQLITE_CANTOPEN or can_make or has_more(path):
             raise
         else:
             # Nobody can write here, and the newest commits are in the file: it is read as it stands.
-            db = _reading(path, "immutable=1", TO_READ, threads=threads)
+            db = _reading(path, "immutable=1", TO_READ)
     try:
         unlocked(db)
     except BaseException:
@@ -120,9 +121,9 @@ def connect_to_read(path: Path, *, threads: bool = False) -> sqlite3.Connection:
     return db
 
 
-def _reading(path: Path, how: str, first: str, *, threads: bool) -> sqlite3.Connection:
+def _reading(path: Path, how: str, first: str) -> sqlite3.Connection:
     uri = f"file:{quote(str(path.absolute()))}?{how}"
-    db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=not threads)
+    db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
     try:
         db.executescript(first)
         db.execute("select 1 from sqlite_master limit 1")  # only now is anything opened

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import sqlite3
+import threading
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from streams.runtime.embedded.log import NoLog, NotALog, SqliteLog
+from streams.runtime.embedded.reading import ReadOnlyLog
 from streams.runtime.embedded.tables import SCHEMA_VERSION
 
 
@@ -68,3 +71,25 @@ def test_two_connections_see_each_other(tmp_path: Path) -> None:
         one.publish([("t", "k", {"h": [1]}, b"\xff\x00")])
         assert other.data_version() != before
         assert list(other.messages("t")) == [(1, "k", {"h": [1]}, b"\xff\x00")]
+
+
+@pytest.mark.parametrize("opened", [SqliteLog, ReadOnlyLog])
+def test_a_log_that_nobody_closed_is_closed_in_whatever_thread_it_is_collected(
+    tmp_path: Path, opened: type[SqliteLog]
+) -> None:
+    path = tmp_path / "m.db"
+    SqliteLog(path, create=True).close()
+    log = opened(path)
+    db = log.db
+    ring: list[object] = [log]
+    ring.append(ring)  # so that only the collector lets go of it
+    gc.disable()
+    try:
+        del log, ring
+        collector = threading.Thread(target=gc.collect)
+        collector.start()
+        collector.join()
+    finally:
+        gc.enable()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        db.execute("select 1")
