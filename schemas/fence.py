@@ -17,6 +17,7 @@ MARK = "### "
 """What opens a section of ours."""
 # Full-width and small number signs look the same to a reader, and to some tokenizers.
 _SIGNS = "#\uff03\ufe5f"
+_LOOKS = re.compile(f"[{_SIGNS}<]")
 _HEADING = re.compile(rf"[^\w{_SIGNS}]*(?:[{_SIGNS}]{{1,6}}(?:\s|$)|[{_SIGNS}]{{3}})")
 """A line that people, or a model, might read as a heading, however it is set off."""
 _ALONE = re.compile(r"\s*<[^<>]*>\s*")
@@ -34,8 +35,8 @@ def reads_like_a_heading(line: str) -> bool:
 
 def fenced(name: str, text: str) -> str:
     """A text as it stands in a prompt; ``name`` is what its tags are called, should it need any."""
-    looks = any(sign in text for sign in f"{_SIGNS}<")
-    if not looks or not any(
+    # Every prompt is filled through here, and nearly every text holds none of these.
+    if _LOOKS.search(text) is None or not any(
         reads_like_a_heading(line) or _ALONE.fullmatch(line) for line in text.splitlines()
     ):
         return text

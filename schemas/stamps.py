@@ -7,6 +7,7 @@ second time, so that `verify` finds a record that was changed afterwards.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import TypeAlias
 
 import orjson
@@ -15,8 +16,12 @@ from schemas.identity import ASKED, BEFORE, address_order, digest, is_numbered
 
 Stamp: TypeAlias = tuple[str, int, str]
 """Address and Unix milliseconds of a record, and the digest of its body."""
+FIRST = {"p/": "admitted", "q/": "opened", "s/": "opened", "b/": "batch"}
+"""What an episode of each sort begins with. Who did not write or read it does not know all of its records."""
 
 
+# Asked for every record that a writer states, and episodes share their addresses.
+@lru_cache(maxsize=4096)
 def is_stamped(address: str) -> bool:
     """Whether a closing speaks of the record at this address: of what its episode came to, not of a person's word."""
     # A question to a person is stamped with its episode; what he answered is on record in his own
