@@ -155,11 +155,14 @@ def graphml(graph: Drawn) -> str:
 
 def _data(parent: ET.Element, said: Mapping[str, object]) -> None:
     for name, value in said.items():
-        # XML cannot hold control characters, not even escaped; a reply of a model may.
+        # XML cannot hold control characters and a few others, not even escaped; a reply of a model may.
         ET.SubElement(parent, "data", key=name).text = "".join(
             each
             for each in str(value)
-            if each in "\t\n\r" or " " <= each < "\ud800" or each > "\ue000"
+            if each in "\t\n\r"
+            or " " <= each < "\ud800"
+            or "\ue000" <= each <= "\ufffd"
+            or each > "\uffff"
         )
 
 
