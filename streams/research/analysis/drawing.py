@@ -91,8 +91,3 @@ def headline(tree: Tree) -> str:
     calls = plural(tree.decided.calls, "call")
     spent = f"{tree.decided.calls} of {plural(granted, 'call')}" if granted else calls
     return f"{tree.decided.action}: {counts}, {spent}"
-
-
-def lines(tree: Tree) -> list[str]:
-    """The tree as text."""
-    return [headline(tree), *(f"{branch.rails}{branch.words}" for branch in branches(tree))]

@@ -121,10 +121,7 @@ def _walk(
 def searched(tree: Tree, judged: Judge) -> list[Node]:
     """The roots of a search: right and wrong in their colours, the way that the answer came marked."""
     path = set(tree.path(tree.decided.node)) if tree.decided is not None else set[str]()
-    nodes = {
-        twig.id: _node(twig, judged, chosen=twig.id in path)
-        for twig in sorted(tree.nodes.values(), key=lambda twig: address_order(twig.id))
-    }
+    nodes = {id: _node(twig, judged, chosen=id in path) for id, twig in tree.nodes.items()}
     roots: list[Node] = []
     # Every node is made before any is hung up, so that it
     # does not matter in which order the record tells of them.

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from streams.research.analysis.layout import FOLDED, STATIC, bullets, html_table, page, style
+import re
+
+from streams.research.analysis.layout import (
+    FOLDED,
+    STATIC,
+    bullets,
+    folded,
+    gallery,
+    html_table,
+    page,
+    style,
+    warning,
+)
 
 
 def test_a_page_needs_nothing_else_and_has_the_dashboard_s_style() -> None:
@@ -33,3 +45,46 @@ def test_a_long_list_is_folded() -> None:
     assert bullets(["a"] * (FOLDED + 1)).startswith(
         f"<details><summary>{FOLDED + 1} lines</summary>"
     )
+
+
+def test_a_column_is_of_numbers_where_every_cell_is_short_and_on_one_line() -> None:
+    def kinds(*cells: str) -> list[str]:
+        made = html_table(("id", "n"), [("a", cell) for cell in cells])
+        return re.findall(r'<th scope="col" class="(\w+)">', made)
+
+    assert kinds("x" * 23, "1") == ["text", "n"]
+    assert kinds("1", "x" * 24) == ["text", "text"]
+    assert kinds("1\n2") == ["text", "text"]
+    assert kinds() == ["text", "n"]
+    assert '<th scope="col" class="text">n</th>' in html_table(("id", "n"), [("a", "1")], words="n")
+
+
+def test_a_table_says_each_cell_in_its_place() -> None:
+    assert html_table(("run", "a<b"), iter([("r&d", "1"), ("s", "<2>")]), "R") == (
+        '<div class="scroll" role="region" tabindex="0" aria-label="R"><table class="figures"><thead><tr>'
+        '<th scope="col" class="text">run</th><th scope="col" class="n">a&lt;b</th></tr></thead><tbody>'
+        '<tr><th scope="row" class="text">r&amp;d</th><td class="n">1</td></tr>'
+        '<tr><th scope="row" class="text">s</th><td class="n">&lt;2&gt;</td></tr></tbody></table></div>'
+    )
+    assert 'aria-label="Table"' in html_table(("run",), [])
+
+
+def test_pieces_of_a_page() -> None:
+    assert bullets(["<b>a</b>", "c"]) == "<ul><li><b>a</b></li><li>c</li></ul>"
+    assert bullets(["a"] * (FOLDED + 1), "<all>").startswith(
+        "<details><summary>&lt;all&gt;</summary><ul><li>a</li>"
+    )
+    assert folded("a&b", "<i>x</i>") == ("<details><summary>a&amp;b</summary><i>x</i></details>")
+    assert warning("<no>") == '<p class="notice warn">&lt;no&gt;</p>'
+    assert gallery(["<a>", "<b>"]) == '<div class="gallery"><a><b></div>'
+    assert gallery([]) == ""
+
+
+def test_a_page_shows_the_project_s_mark_and_its_parts_one_below_the_other() -> None:
+    made = page("t", iter(["<h1>x</h1>", "", "<p>y</p>"]))
+    assert made.endswith("<main>\n<h1>x</h1>\n\n<p>y</p>\n</main></body></html>\n")
+    assert made.startswith('<!doctype html>\n<html lang="en"><head><meta charset="utf-8">')
+    assert '<span class="dim">report</span>' in made
+    shape = (STATIC / "mark.svg").read_text(encoding="utf-8").strip().partition(" viewBox")[2]
+    begun = '<span class="brand"><svg width="22" height="22" aria-hidden="true" viewBox'
+    assert f"{begun}{shape} Metalogue</span>" in made
