@@ -109,7 +109,7 @@ def intervals(axes: Any) -> list[list[tuple[float, float]]]:
 def test_an_interval_is_drawn_from_its_low_to_its_high_end_and_none_where_none_is_known(
     see: See,
 ) -> None:
-    told_of = {
+    told_of: dict[str, Any] = {
         "a": [(0, 2.0, 1.5, 4.0), (1, 3.0), (2, 1.0, 1.25, 0.5)],
         "b": [(0, 1.0), (1, 2.0)],
     }
