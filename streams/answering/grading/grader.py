@@ -31,11 +31,11 @@ TEXT_CHARS = 2_000
 _MODULES = {SYMPY: "sympy", MATH_VERIFY: "math_verify"}
 
 
-def _is_final(found: Grade, answer: str | None) -> bool:
+def _is_final(found: Grade) -> bool:
     """Whether no other opinion is asked for; nobody can tell more of a form than that it is another one."""
     # A typed answer is held by its form alone: no opinion on formulas may take another form for
     # right.
-    return found.outcome != "unknown" or answer is None or found.grader == TYPED
+    return found.outcome != "unknown" or found.grader == TYPED
 
 
 @dataclass(slots=True)
@@ -72,7 +72,7 @@ class Grading:
         """As ``grade_now``, without holding up the event loop."""
         if self.own is None:
             found = by_rules(answer, reference, dataset, problem, typed)
-            if _is_final(found, answer):
+            if _is_final(found):
                 return found
         # A second opinion may take seconds, in which all other episodes of the worker would stand
         # still.
@@ -95,7 +95,7 @@ class Grading:
         if self.own is not None:
             return self.own.grade(answer, reference, dataset=dataset, problem=problem)
         found = by_rules(answer, reference, dataset, problem, typed)
-        if answer is None or _is_final(found, answer):
+        if answer is None or _is_final(found):
             return found
         aliases = (reference,) if isinstance(reference, str) else tuple(reference)
         if found.grader != PYTHON:

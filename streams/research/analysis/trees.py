@@ -161,7 +161,7 @@ def failed_as(case: Case, tree: Tree, others: Rivals, shadows: Shadows) -> Failu
             case.judged,
             spent=case.closed.ended_by in ("budget", "closed", "abstained"),
             stop_threshold=settings.stop_threshold,
-            shadow_solves=audit.brought_right > 0 if audit.pruned else None,
+            shadow_solves=audit.brought_right > 0,
             baselines_fail=None if solved is None else not solved,
             leaves=settings.audit_leaves,
         )

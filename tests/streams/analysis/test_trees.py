@@ -108,6 +108,7 @@ def test_every_figure_of_two_searches() -> None:
         "failures": {"unknown": 1},
     }
     assert list(figures["actions_by_depth"]) == ["0", "1"]
+    assert tree_figures([found, lost, lost], [], lambda _: ())["fallback_share"] == 2 / 3
 
 
 def pruning(*cases: Case, runs: Mapping[str, Sequence[Shadow]] | None = None) -> dict[str, Any]:
