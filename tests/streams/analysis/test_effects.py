@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
@@ -16,11 +17,13 @@ from schemas.problem import Limits, Problem
 from schemas.usage import Usage
 from state.folds.grades import NOTHING, Known, Word
 from state.folds.lives import ItemUsage
+from streams.replay.change import Change
 from streams.replay.fork import Forked
-from streams.research.analysis import effects
+from streams.research.analysis import effect, effects
 from streams.research.analysis.effect import Effect, Pair
 from streams.research.analysis.effects import Effects, Probe, Probed, most_probed, probes
 from streams.research.analysis.statistics import paired_interval
+from tests.streams.bench.worlds import case
 
 POSED = Problem(id="a", problem="what is 6 * 7?", domain="d", policy="cot")
 WORTH = Usage(calls=2, attempts=3, prompt_tokens=10, completion_tokens=5, cost=0.5)
@@ -226,6 +229,44 @@ def test_a_probe_of_an_episode_that_is_not_there_measures_nothing(lost: str) -> 
     log = Log(f1=side_run())
     del log.journals["p/d/a/r"][lost]
     assert found_on(log) == []
+
+
+class Runs:
+    """Stands in for running side runs: what was changed in each, and an answer to all of them."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, module: Any, answer: str) -> None:
+        self.changes: list[Any] = []
+        self.answer = answer
+        patch.setattr(module, "forked_work", self.work)
+        patch.setattr(module, "run_fork", self.run)
+
+    def work(self, log: Any, find: Any, episode: str, change: Any, *by: Any) -> tuple[str, str]:
+        self.changes.append((episode, change, by))
+        return "work", "record"
+
+    async def run(self, log: Any, work: str, change: Any, record: str, world: Any) -> Forked:
+        assert (work, record, change) == ("work", "record", self.changes[-1][1])
+        return Forked("f/1", closed(self.answer), 0, WORTH)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "pair"),
+    [("wrong", (False, True)), ("right", (True, True)), ("unknown", (None, None))],
+)
+def test_a_probe_goes_its_own_way_from_the_first_question_on(
+    monkeypatch: pytest.MonkeyPatch, outcome: Any, pair: tuple[Any, Any]
+) -> None:
+    runs = Runs(monkeypatch, effect, "42")
+    journal = {"opened": OPENED, "10.0.0": reply(), "2.0.0": reply(), "closed": closed()}
+    log: Any = SimpleNamespace(journal=lambda _: journal)
+    world: Any = SimpleNamespace(description="m", grant="g")
+    cases = [case(at, outcome, reference="42", answer="41", usage=Usage(calls=9)) for at in "ab"]
+    found = asyncio.run(effect.effect(log, cases, "L1", world))
+    change = Change(at="2.0.0", without=("L1",), purpose="effect")
+    assert runs.changes == [(each.episode, change, ("m", "g")) for each in cases]
+    assert [(p.episode, p.right_with, p.right_without, p.calls_with) for p in found.pairs] == [
+        (each.episode, *pair, 9) for each in cases
+    ]
 
 
 # ── All probes of a log ──────────────────────────────────────────────────────────────────────
