@@ -114,6 +114,21 @@ def test_shares_are_inverse_to_ease(
     assert allocate(total, claims(eases, own)) == shares
 
 
+@pytest.mark.parametrize(("members", "total", "shares"), [
+    ([("b", 0.0, 3), ("a", 0.0, 1)], 1, [0, 1]),
+    ([("d", 1.0, 1), ("a", 0.1, 2), ("c", 0.5, 4)], 2, [0, 1, 1]),
+    ([("b", 1.0, 1), ("a", 0.1, 4)], 2, [1, 1]),
+    ([("d", 0.3, 4), ("b", 0.0, 4), ("a", 0.05, 3)], 4, [1, 2, 1]),
+    ([("a", 0.0, 6), ("c", 0.0, 4), ("d", 0.3, 1)], 4, [2, 1, 1]),
+    ([("b", 0.25, 2), ("a", 0.05, 0)], 2, [2, 0]),
+    ([("a", 0.25, 1), ("d", 0.5, 2), ("b", 0.1, 3), ("c", 0.0, 4)], 8, [1, 1, 2, 4]),
+])  # fmt: skip
+def test_what_rounding_leaves_goes_by_name_and_whoever_may_work_gets_one_from_the_largest(
+    members: list[tuple[str, float, int]], total: int, shares: list[int]
+) -> None:
+    assert allocate(total, [Claim(*each) for each in members]) == shares
+
+
 def test_weights_are_exact_to_the_ninth_digit() -> None:
     assert weights([0.123456789, 0.1, 0.001], 0.05) == [
         Fraction(10**9, 123456789),

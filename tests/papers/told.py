@@ -1,0 +1,148 @@
+"""An episode as one would tell it: who was asked what, and what was stated, in order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, is_dataclass, replace
+from textwrap import dedent, shorten, wrap
+from typing import Any, cast
+
+from handlers.policies.base import Batch, Conclusion, Member, Task
+from handlers.policies.registry import find
+from schemas.asking import Ask
+from schemas.events.base import Event
+from schemas.events.codec import encode
+from schemas.events.episode import Checked, Completed, Embedded, LimitReached, Recalled
+from schemas.events.graph import ToolCalled
+from schemas.memory import Memory
+from schemas.outcome import Outcome
+from schemas.questions import Check, Complete, Embed, Sampling
+from state.folds.memory import Learned, next_memory
+from tests.reflections import reflected
+from tests.scripted import NO_MEMORY, Ran, Script, run
+
+TASK = Task("q1", "What is six times four?", "arithmetic", seed=1)
+WIDE = 100
+ANSWERS = (Checked, Completed, Embedded, LimitReached, Recalled, ToolCalled)
+
+
+def served(
+    name: str, script: Script, calls: int | None = None, memory: Memory = NO_MEMORY, **values: Any
+) -> Ran[Conclusion]:
+    """An episode of a policy as a service runs it, over a script."""
+    policy = find(name)
+    task = replace(TASK, memory_version=memory.number)
+    settings = policy.settings.resolve("service", values)
+    return run(policy.solve(task, settings), script, calls=calls, memory=memory, logprob=-0.5)
+
+
+def member(name: str, outcome: Outcome = "unknown", **summary: Any) -> Member:
+    """A problem of a batch, and what its episode left."""
+    about = f"What is six times {name}?"
+    left = reflected(problem_id=name, domain="arithmetic", problem=about, summary=summary)
+    return Member(f"p/arithmetic/{name}/run", left, outcome)
+
+
+def graded(question: Check) -> Outcome:
+    """24 is right, whatever is asked."""
+    return "right" if question.answer == "24" else "wrong"
+
+
+def learnt(
+    name: str, members: Sequence[Member], script: Script, memory: Memory = NO_MEMORY, **values: Any
+) -> tuple[Memory, Ran[None]]:
+    """The memory after a batch, and the episode in which a policy learned from it."""
+    policy = find(name)
+    batch = Batch("s", memory.number + 1, tuple(members), memory, seed=7)
+    calls = values.pop("calls", None)
+    settings = policy.settings.resolve("service", values)
+    ran = run(policy.learn(batch, settings), script, memory=memory, calls=calls, label=graded)
+    kept = Learned()
+    for address, event in ran.events:
+        kept.feed(address, event)
+    return next_memory(memory, kept, batch.number, 1), ran
+
+
+def thought(text: str, answer: str | None = None) -> str:
+    """What a thinker says."""
+    state = "OPEN" if answer is None else f"ANSWERED\nFinal_answer: ### {answer} ###"
+    return f"Thought: {text}\nState: {state}"
+
+
+def told(ran: Ran[Any]) -> str:
+    """Each question with what it shows, each fact with its figures, behind its address; then what it came to.
+
+    Left out is what is empty, the version of a fact that is the first, and how long a reply is waited for.
+    """
+    asked = dict(ran.asked)
+    said = [f"{address} {_line(asked.get(address), event)}" for address, event in ran.events]
+    end = [] if ran.result is None else [f"= {_plain(ran.result)}"]
+    every = "\n".join([*said, *end]).splitlines()
+    return "\n".join(
+        "\n".join(wrap(line, WIDE, subsequent_indent=" " * 8, break_long_words=False))
+        for line in every
+    )
+
+
+def lines(text: str) -> str:
+    """What a test expects to be told, without the indentation that its place gives it."""
+    return dedent(text).strip()
+
+
+def _line(question: Ask[Any] | None, event: Event) -> str:
+    if question is None or not isinstance(event, ANSWERS):
+        values: dict[str, Any] = json.loads(encode(event))
+        values = {
+            name: value for name, value in values.items() if name not in ("kind", "asked", "vector")
+        }
+        return " ".join([event.kind, *_pairs(values.items(), but={("version", 1)})])
+    end = f"\n    no {event.which} are left" if isinstance(event, LimitReached) else ""
+    end = f"\n    it is {event.outcome}" if isinstance(event, Checked) else end
+    return _question(question) + end
+
+
+def _question(question: Ask[Any]) -> str:
+    match question:
+        case Complete():
+            sampling = ((f.name, getattr(question.sampling, f.name)) for f in fields(Sampling))
+            own = _pairs(sampling, but=[("timeout_s", question.sampling.timeout_s)])
+            draw = f"#{question.draw}" if question.draw else ""
+            shown = [f"{name}: {_plain(text)}" for name, text in question.variables if text]
+            turns = [f"{who}: {shorten(_plain(text), 90)}" for who, text in question.history]
+            first = " ".join([question.role, question.template.name + draw, *own])
+            return _below(first, *shown, *turns)
+        case Embed():
+            return _below("embed", *map(_plain, question.texts))
+        case _:
+            values = ((f.name, getattr(question, f.name)) for f in fields(cast("Any", question)))
+            return " ".join([type(question).__name__.lower(), *_pairs(values)])
+
+
+def _below(first: str, *others: str) -> str:
+    return "\n    ".join((first, *others))
+
+
+def _pairs(values: Iterable[tuple[str, Any]], but: Iterable[tuple[str, Any]] = ()) -> list[str]:
+    shown = ((name, value) for name, value in values if (name, value) not in list(but))
+    return [
+        f"{name}={_plain(v)}"
+        for name, v in shown
+        if v is not None and v is not False and v not in ("", (), [])
+    ]
+
+
+def _plain(value: Any) -> str:
+    match value:
+        case str():
+            return value.replace("\n", " / ")
+        case float():
+            return f"{value:.4g}"
+        case list() | tuple():
+            return f"[{' '.join(map(_plain, cast('list[object]', value)))}]"
+        case dict():
+            return f"({' '.join(_pairs(cast('dict[str, Any]', value).items()))})"
+        case _ if is_dataclass(value):
+            return f"({' '.join(_pairs((f.name, getattr(value, f.name)) for f in fields(value)))})"
+        case _:
+            return str(value)
