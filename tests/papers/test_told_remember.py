@@ -233,9 +233,9 @@ def test_a_template_is_made_of_a_solution_and_dropped_where_one_is_like_it() -> 
 
 
 def test_a_template_is_found_by_what_a_problem_is_distilled_to() -> None:
-    said = ["Descriptor: a product of two numbers\nRecipe:\n- multiply"]
+    managed = ["Descriptor: a product of two numbers\nRecipe:\n- multiply"]
     before, _ = learnt(
-        "buffer_of_thought", [member("four", answer="24", solution="I solved it.")], said
+        "buffer_of_thought", [member("four", answer="24", solution="I solved it.")], managed
     )
     said = {
         "distiller": ["Descriptor: a product of two numbers\nKey_facts:\n- six\nGoal: the product"],
@@ -338,7 +338,7 @@ def test_cards_are_found_by_a_search() -> None:
         after = dict(question.variables)["trajectory"]
         return thought(name, ("24" if "step" in after else "20") if name == "reason" else None)
 
-    _, ran = learnt("hiar_icl", [member("four")], work, rollouts=4, depth=2)
+    _, ran = learnt("hiar_icl", [member("four")], work, rollouts=6, depth=2)
     assert told(ran) == lines(r"""
     0 forked lanes=1
     0.0.0 thinker atomic.analyse temperature=0.4 top_p=0.95 max_tokens=8192
@@ -377,6 +377,30 @@ def test_cards_are_found_by_a_search() -> None:
     0.0.20 check domain=arithmetic problem=What is six times four? answer=20 subject=arithmetic/four
         it is wrong
     0.0.21 value.backed.up round=3 node=divide > reason path=[[divide 1 0] [divide > reason 1 0]]
+    0.0.22 thinker atomic.analyse temperature=0.4 top_p=0.95 max_tokens=8192
+        problem: What is six times four?
+        trajectory: [Step 1] / step
+    0.0.23 generated round=1 role=thinker source=0.0.22 parse=ok
+    0.0.24 thinker atomic.reason temperature=0.4 top_p=0.95 max_tokens=8192
+        problem: What is six times four?
+        trajectory: [Step 1] / step /  / [Step 2] / analyse
+    0.0.25 generated round=2 role=thinker answer=24 source=0.0.24 parse=ok
+    0.0.26 check domain=arithmetic problem=What is six times four? answer=24 subject=arithmetic/four
+        it is right
+    0.0.27 value.backed.up round=4 node=step > analyse > reason path=[[step 2 1] [step > analyse 1 1]
+            [step > analyse > reason 1 1]]
+    0.0.28 thinker atomic.divide temperature=0.4 top_p=0.95 max_tokens=8192
+        problem: What is six times four?
+        trajectory: [Step 1] / step
+    0.0.29 generated round=1 role=thinker source=0.0.28 parse=ok
+    0.0.30 thinker atomic.reason temperature=0.4 top_p=0.95 max_tokens=8192
+        problem: What is six times four?
+        trajectory: [Step 1] / step /  / [Step 2] / divide
+    0.0.31 generated round=2 role=thinker answer=24 source=0.0.30 parse=ok
+    0.0.32 check domain=arithmetic problem=What is six times four? answer=24 subject=arithmetic/four
+        it is right
+    0.0.33 value.backed.up round=5 node=step > divide > reason path=[[step 3 1] [step > divide 1 1]
+            [step > divide > reason 1 1]]
     1 knowledge.consolidated role=card rules=[[C001 (complexity 2) step > reason]] result=consolidated
             new=1
     """)
