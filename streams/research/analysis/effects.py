@@ -82,10 +82,9 @@ class Probe:
         # is asked of the probe: the pair would be left out.
         right = RIGHT.get("withheld" if self.was.answer is None else known.outcome)
         answer, graded = self.ended.closed.answer, (self.was.answer, known.outcome)
-        person = known.by is not None
         without = None
         if right is not None:
-            without = judged(self.problem, answer, reference, graded, by_person=person)
+            without = judged(self.problem, answer, reference, graded)
         return Pair(self.parent, self.ended, right, without, self.was.usage.calls)
 
 
