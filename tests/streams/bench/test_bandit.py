@@ -41,7 +41,9 @@ def test_regret_is_against_the_best_arm_of_each_context(monkeypatch: pytest.Monk
     told = np.cumsum(
         [max(each) - each[chosen] for each, (*_, chosen) in zip(means, seen, strict=True)]
     )
-    assert lost == pytest.approx([*told], rel=0.12, abs=0.5)
+    assert lost == pytest.approx([*told], rel=0.05, abs=0.5)
+    # The ridge of 1 draws each arm a little towards 0.
+    assert all(0.95 < np.linalg.norm(arm) < 1 for arm in arms)
     assert all(np.linalg.norm(x) == pytest.approx(1) for _, x, _, _ in seen)
     assert abs(np.mean([x for _, x, _, _ in seen])) < 0.02
     assert {len(x) for _, x, _, _ in seen} == {8}
