@@ -106,7 +106,8 @@ def test_counts_begin_with_nothing_and_what_is_there_with_one() -> None:
 
 
 def completed(**more: Any) -> Completed:
-    return Completed(**{**COMPLETED, **more})
+    said: dict[str, Any] = {**COMPLETED, **more}
+    return Completed(**said)
 
 
 def test_tokens_of_a_completion_are_known_only_where_both_parts_are() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import pytest
@@ -12,7 +13,7 @@ from schemas.settings import PROMPTS_BYTES, BadSetting, PolicySettings, meant, n
 
 
 class Settings(PolicySettings):
-    paper: ClassVar[dict[str, Any]] = {"rounds": 9, "parameters": {"judge": {"top_p": 1.0}}}
+    paper: ClassVar[Mapping[str, Any]] = {"rounds": 9, "parameters": {"judge": {"top_p": 1.0}}}
     learning: ClassVar[frozenset[str]] = frozenset({"rounds"})
     caps: ClassVar[frozenset[str]] = frozenset({"reasoner", "judge"})
 
