@@ -8,8 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handlers.learning.calibrate import Isotonic, Platt, fit, isotonic, logit, platt, sigmoid
+from handlers.learning.calibrate import (
+    Isotonic,
+    Platt,
+    calibrated,
+    calibrators,
+    fit,
+    isotonic,
+    logit,
+    platt,
+    sigmoid,
+)
 from schemas.identity import hash01
+from schemas.memory import Label, Labels
 
 RAW = st.lists(st.tuples(st.integers(0, 20), st.booleans()), min_size=1, max_size=30)
 
@@ -87,3 +98,64 @@ def test_what_was_too_sure_becomes_less_so() -> None:
         assert made is not None
         assert made(0.5) < 0.42
         assert made(0.2) < made(0.9)
+
+
+STEPS = Isotonic(((0.2, 0.1), (0.4, 0.1), (0.6, 0.7), (0.9, 1.0)))
+
+
+@pytest.mark.parametrize(
+    ("confidence", "chance"),
+    [(0.0, 0.1), (0.2, 0.1), (0.3, 0.1), (0.5, 0.4), (0.6, 0.7), (0.7, 0.8), (0.9, 1.0), (1.0, 1.0)],
+)  # fmt: skip
+def test_between_its_steps_a_calibrator_is_straight_and_level_beyond_them(
+    confidence: float, chance: float
+) -> None:
+    assert STEPS(confidence) == pytest.approx(chance)
+
+
+def test_shares_that_do_not_rise_are_pooled_and_a_pool_keeps_both_of_its_ends() -> None:
+    pairs = [(0.9, True), (0.1, False), (0.3, True), (0.5, False), (0.7, True), (0.3, True)]
+    assert isotonic(pairs).points == (
+        (0.1, 0.0),
+        (0.3, 2 / 3),
+        (0.5, 2 / 3),
+        (0.7, 1.0),
+        (0.9, 1.0),
+    )
+    assert isotonic([(0.5, True), (0.5, False)]).points == ((0.5, 0.5),)
+
+
+def test_log_odds_are_kept_off_both_ends_and_sigmoid_undoes_them() -> None:
+    assert logit(0.0) == logit(1e-6) == pytest.approx(math.log(1e-6 / (1 - 1e-6)))
+    assert logit(1.0) == logit(1 - 1e-6)
+    assert logit(0.5) == 0.0
+    for confidence in (0.1, 0.5, 0.75):
+        assert sigmoid(logit(confidence)) == pytest.approx(confidence)
+    assert (sigmoid(0), sigmoid(1e6), sigmoid(-1e6)) == (0.5, 1.0, 0.0)
+    assert Platt(2.0, 1.0)(0.5) == sigmoid(1.0)
+
+
+def test_confidences_that_are_all_equal_stand_for_the_share_that_was_right() -> None:
+    made = platt([(0.9, at % 4 == 0) for at in range(40)])
+    high, low = 11 / 12, 1 / 32
+    assert made(0.9) == pytest.approx((10 * high + 30 * low) / 40, abs=1e-6)
+    all_right = platt([(0.5 + at / 100, True) for at in range(40)])
+    assert all_right(0.7) == pytest.approx(41 / 42, abs=1e-3)
+
+
+def labels(count: int, key: str = "k", right: bool | None = True) -> tuple[Label, ...]:
+    return tuple(Label(f"{key}{at}", (key,), at / count, right) for at in range(count))
+
+
+def test_each_key_has_its_own_calibrator_once_it_has_labels_enough() -> None:
+    known = Labels.on(None, 1, (*labels(30), *labels(29, "few"), *labels(40, "none", None)))
+    assert known is not None
+    found = calibrators(known)
+    made = found[("k",)]
+    assert isinstance(made, Platt)
+    assert found[("few",)] is None
+    assert ("none",) not in found
+    assert calibrated(known, ("k",), 0.5) == round(made(0.5), 6)
+    assert calibrated(known, ("few",), 0.5) is None
+    assert calibrated(known, ("other",), 0.5) is None
+    assert calibrated(None, ("k",), 0.5) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,3 +42,30 @@ def test_no_echo_is_left_and_the_rest_stays(said: str, guidance: list[str]) -> N
 @given(st.text(), st.text())
 def test_any_texts(said: str, note: str) -> None:
     assert not echoes(cut_echoes(said, [note]), [note])
+
+
+@pytest.mark.parametrize(
+    ("said", "guidance", "width", "cut"),
+    [
+        ("a b c d e f", ["a b c d e"], 5, "[...] f"),
+        ("a b c d e f", ["b c d e f"], 5, "a [...]"),
+        ("x a b y b c z", ["a b", "b c"], 2, "x [...] y [...] z"),
+        ("a b c", ["a b", "b c"], 2, "[...]"),
+        ("a b. C d", ["a b", "c d"], 2, "[...]. [...]"),
+        ("a b c", ["a b [...] c"], 3, "a b c"),
+        ("b [...] c", ["b [...] c"], 3, "b [...] c"),
+        ("A, b!", ["a b"], 2, "[...]!"),
+        ("a b", ["a b c d e"], 5, "a b"),
+        ("a b c", [], 1, "a b c"),
+    ],
+)
+def test_what_is_an_echo_and_what_stays(
+    said: str, guidance: list[str], width: int, cut: str
+) -> None:
+    assert cut_echoes(said, guidance, width) == cut
+    assert echoes(said, guidance, width) == (cut != said)
+
+
+def test_five_words_are_an_echo_where_nobody_says_how_many() -> None:
+    assert echoes("one two three four five", ["One, two, three, four, five"])
+    assert not echoes("one two three four", ["one two three four"])

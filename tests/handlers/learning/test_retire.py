@@ -12,10 +12,15 @@ from handlers.learning.retire import (
     LEAST,
     Opportunity,
     Standing,
+    alike,
     is_retired,
+    one,
     outmeasured,
+    overturning,
     paired,
+    retired,
     ruled,
+    shared,
     tallied,
     wilson_upper,
 )
@@ -123,3 +128,65 @@ def test_the_interval_is_wilsons() -> None:
     """Newcombe 1998, Table I: 81 of 263, upper limit .3662; 0 of 20, .1611."""
     assert round(wilson_upper(81, 263), 4) == 0.3662
     assert round(wilson_upper(0, 20), 4) == 0.1611
+
+
+SAME: Standing = {"same": {"b": "a", "c": "a", "y": "x"}}
+
+
+def test_lessons_that_say_the_same_go_by_the_first_of_them() -> None:
+    assert [one(SAME, mark) for mark in "abcxz"] == ["a", "a", "a", "x", "z"]
+    assert alike(SAME, "b") == ("a", "c")
+    assert alike(SAME, "a") == ("b", "c")
+    assert alike(SAME, "z") == alike({}, "z") == ()
+    batch: list[Opportunity] = [(("b", "z", "c"), "right"), ((), "wrong")]
+    assert [*shared(SAME, batch)] == [(("a", "z"), "right"), ((), "wrong")]
+    assert [*shared({}, batch)] == batch
+
+
+def test_a_word_on_one_is_a_word_on_all_that_say_the_same() -> None:
+    said = ruled(SAME, [("b", "retired"), ("z", "restored")])
+    assert said["ruled"] == dict.fromkeys("abc", "retired") | {"z": "restored"}
+    assert said["same"] == SAME["same"]
+    assert ruled(SAME, []) == SAME
+    assert is_retired(said, "c", None)
+    joined = {**said, "same": {**said["same"], "d": "a"}}
+    assert is_retired(joined, "d", None), "one that joins later follows the first"
+    own = {**joined, "ruled": {**said["ruled"], "d": "restored"}}
+    assert not is_retired(own, "d", None), "a word on itself goes before"
+
+
+def test_a_tally_counts_right_and_wrong_beside_what_the_others_of_the_batch_lead_to_expect() -> (
+    None
+):
+    batch: list[Opportunity] = [
+        (("x", "all"), "right"), (("x", "all"), "wrong"), (("x", "all"), "wrong"),
+        (("all",), "right"), (("all",), "right"), (("all",), "wrong"), (("x",), "unknown"),
+    ]  # fmt: skip
+    found = tallied({"ruled": {"x": "restored"}}, batch)
+    assert found == {"tally": {"x": [1, 2, 2.0]}, "ruled": {"x": "restored"}}
+    again = tallied(
+        found, [(("x",), "right"), (("x",), "right"), ((), "wrong"), ((), "right"), ((), "wrong")]
+    )
+    assert again["tally"] == {"x": [3, 2, round(2 + 2 / 3, 9)]}
+    assert paired({}, [("x", 0.25, 0.75), ("x", 1.0, 0.0)])["tally"] == {"x": [1.25, 0.75, 0.75]}
+
+
+def test_what_was_overturned_falls_alone_and_a_word_goes_before_it() -> None:
+    found = overturning(overturning({"same": {"b": "a"}}, ["b"]), ["a2", "b"])
+    assert found["overturned"] == ["a2", "b"]
+    assert overturning({"x": 1}, []) == {"x": 1}
+    assert is_retired(found, "b", None)
+    assert not is_retired(found, "a", None), "another may say the same where the outcome stands"
+    assert retired(found, None) == {"a2", "b"}
+    assert retired(ruled(found, [("b", "restored")]), None) == {"a2"}
+
+
+def test_marks_that_say_again_what_harms_leave_with_it() -> None:
+    bad = {**standing((0, 20, 20, 0)), "same": {"again": "x"}}
+    assert retired(bad, RULE) == {"x", "again"}
+    assert retired(bad, "pairs@1") == {"x", "again"}
+    assert retired(bad, None) == frozenset()
+    assert not outmeasured({"tally": {"x": [5, 5, 10 * wilson_upper(5, 10)]}}, "x"), (
+        "at the end of it"
+    )
+    assert outmeasured({"tally": {"x": [5, 5, 10 * wilson_upper(5, 10) + 1e-7]}}, "x")
