@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from streams.research.analysis.plots import Plot, curves
+from streams.research.bench import pages
 from streams.research.bench.pages import figures, html, markdown, sections
 from streams.research.bench.report import MEASURED
 
@@ -317,6 +318,13 @@ def test_the_page_says_what_the_lines_say() -> None:
     assert '<p class="dim small prose">Not known of any: 95 %, ECE, AURC, F1.</p>' in bare
     nothing = plain() | {"measured": [], "comparisons": {}}
     assert "<h2>Details</h2>" not in html(nothing, plots=False)
+
+
+def test_a_page_has_its_plots_unless_none_are_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "in_page", lambda plots: [plot.title for plot in plots])
+    made = plain()
+    assert "sums: regret by choice" in html(made)
+    assert "sums: regret by choice" not in html(made, plots=False)
 
 
 @pytest.mark.parametrize("paper", ["", "P"])
