@@ -158,6 +158,109 @@ def test_a_table_says_how_many_calls_its_methods_used_of_those_granted() -> None
     assert used(made.tables[0], recipe("a", tables=[block("", mine={})]), results) == {}
 
 
+def test_a_p_value_is_against_the_most_accurate_of_several() -> None:
+    groups = {("a", "d"): walk("++++"), ("b", "d"): walk("+---"), ("c", "d"): walk("+++-")}
+    place = Place(run="a", data="d", metric="p_value", less=("b", "c"))
+    assert figure(place, groups)["ours"]["value"] == mcnemar(1, 0)
+    against_itself = Place(run="a", data="d", metric="p_value", less=("b", "a"))
+    assert figure(against_itself, groups)["ours"]["value"] == mcnemar(3, 0)
+
+
+def test_of_runs_that_do_equally_well_the_first_is_the_strongest() -> None:
+    groups = {("a", "d"): walk("++++"), ("b", "d"): walk("+-+-"), ("c", "d"): walk("-+-+")}
+    place = Place(run="a", data="d", metric="p_value", less=("b", "c"))
+    assert figure(place, groups)["ours"]["known"] == 4
+    best = Place(best_of=("b", "c"), data="d", metric="accuracy", less=("a",))
+    assert figure(best, groups)["ours"]["value"] == -50.0
+    unknown = {**groups, ("c", "d"): walk("????")}
+    assert figure(place, unknown) == {
+        "ours": None,
+        "why": "not measured: one of the runs that it is compared with has no figure",
+    }
+
+
+def test_a_p_value_counts_a_problem_that_most_seeds_solved() -> None:
+    mine = [*walk("+++?", seed=0), *walk("++-?", seed=1), *walk("-+-+", seed=2)]
+    groups = {("a", "d"): mine, ("b", "d"): walk("--+-")}
+    found = figure(Place(run="a", data="d", metric="p_value", less=("b",)), groups)["ours"]
+    assert found == {
+        "value": 0.625, "half_width": None, "interval": None, "known": 4, "unknown": 0, "seeds": 1,
+        "seeds_unknown": 0, "problems": 4, "places": 4,
+    }  # fmt: skip
+    half = [*walk("+-", seed=0), *walk("-+", seed=1)]
+    tied = {("a", "d"): half, ("b", "d"): walk("--")}
+    even = figure(Place(run="a", data="d", metric="p_value", less=("b",)), tied)["ours"]
+    assert (even["value"], even["known"]) == (1.0, 2), "what half of the seeds solved is not solved"
+    nothing = {("a", "d"): walk("??"), ("b", "d"): walk("+?")}
+    told = figure(Place(run="a", data="d", metric="p_value", less=("b",)), nothing)
+    assert told["why"] == "not measured: nothing to compare it on"
+
+
+def test_a_difference_of_other_seeds_is_of_the_same_problems() -> None:
+    """No seed has both sides, so there is no spread over seeds, and one pair more weighs as one of them."""
+    groups = {("a", "d"): walk("+++-", seed=0), ("b", "d"): walk("+---", seed=1)}
+    found = figure(Place(run="a", data="d", metric="accuracy", less=("b",)), groups)["ours"]
+    low, high = paired_interval(2, 0, 4) or (0, 0)
+    assert (found["value"], found["half_width"], found["seeds"]) == (50.0, None, 0)
+    assert found["interval"] == (pytest.approx(100 * low), pytest.approx(100 * high))
+
+
+def test_a_difference_of_what_is_no_share_is_that_of_means() -> None:
+    groups = {("a", "d"): walk("+-+", tokens=300), ("b", "d"): walk("+--", tokens=100)}
+    found = figure(Place(run="a", data="d", metric="tokens", less=("b",)), groups)["ours"]
+    assert (found["value"], found["interval"], found["places"]) == (200.0, (200.0, 200.0), 0)
+    apart = {("a", "d"): walk("+-+"), ("b", "d"): walk("????")}
+    told = figure(Place(run="a", data="d", metric="accuracy", less=("b",)), apart)
+    assert told["why"] == "not measured: nothing to compare it on"
+
+
+def test_a_mean_has_a_spread_where_each_part_has_one() -> None:
+    def seeds(one: str, two: str) -> list[Episode]:
+        return [*walk(one, seed=0), *walk(two, seed=1)]
+
+    place = Place(run="a", over=DATA, metric="accuracy")
+    both = {("a", "d"): seeds("++", "+-"), ("a", "e"): seeds("++--", "+---")}
+    found = figure(place, both)["ours"]
+    parts = [figure(Place(run="a", data=data, metric="accuracy"), both)["ours"] for data in DATA]
+    one, two = (part["half_width"] for part in parts)
+    assert found["half_width"] == pytest.approx(hypot(one, two) / 2, abs=1e-5)
+    assert (found["seeds"], found["places"]) == (2, parts[0]["places"])
+    uneven = {("a", "d"): seeds("++", "+-"), ("a", "e"): walk("++--")}
+    found = figure(place, uneven)["ours"]
+    assert (found["half_width"], found["seeds"]) == (None, 1)
+    assert found["interval"] is not None
+    rho = Place(run="a", over=("d by regret", "e"), metric="accuracy")
+    assert figure(rho, both)["why"] == "not measured: nothing to measure it on"
+
+
+def test_why_there_is_no_figure_is_told_before_anything_is_run() -> None:
+    groups = {("a", "d"): walk("+")}
+    for place in (
+        Place(data="d", metric="accuracy"),
+        Place(run="a", metric="accuracy"),
+        Place(run="a", data="d"),
+    ):
+        assert figure(place, groups)["why"] == "not measured: nothing in this build measures it"
+    made, place = recipe("a"), Place(run="a", data="d", metric="accuracy")
+    absent = Results((), groups=groups, absent=frozenset({"cot"}))
+    assert ours(place, made, absent, HERE)["why"] == "not measured: no policy cot in this build"
+    stands = {**HERE, "d": SimpleNamespace(read="game24", stands_in=True)}
+    assert figure(place, groups, stands)["why"] == "not measured: d is not here"
+    several = Place(run="a", over=("d by accuracy", "e by calls"))
+    assert figure(several, {**groups, ("a", "e"): walk("+")})["ours"]["value"] == 50.5
+
+
+def test_tokens_for_a_point_are_against_the_first_that_is_another() -> None:
+    groups = {
+        ("a", "d"): walk("++--", tokens=300), ("b", "d"): walk("+---", tokens=100), ("c", "d"): walk("?"),
+    }  # fmt: skip
+    place = Place(run="a", data="d", metric="tokens_per_point", less=("a", "b"))
+    found = figure(place, groups)["ours"]
+    assert (found["value"], found["places"], found["seeds"], found["known"]) == (8.0, 0, 1, 4)
+    none = Place(run="a", data="d", metric="tokens_per_point", less=("c",))
+    assert figure(none, groups)["why"] == "not measured: nothing to compare it on"
+
+
 # ── Whose figure it is ───────────────────────────────────────────────────────────────────────
 
 
