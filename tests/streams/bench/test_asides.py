@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
@@ -14,19 +14,21 @@ import pytest
 
 from handlers.policies.cot2_meta.trace import tree_of
 from schemas.events.base import Event
-from schemas.events.episode import Completed, EpisodeOpened
+from schemas.events.episode import Completed, EpisodeClosed, EpisodeOpened
 from schemas.events.reasoning import Generated
 from schemas.events.search import Grown, NodeExpanded, NodePruned, OracleScored
 from schemas.outcome import Outcome
 from schemas.problem import Limits
 from schemas.usage import Usage
-from streams.research.analysis.cases import Case, read
+from streams.research.analysis.cases import Case, Reading, read
 from streams.research.analysis.trees import failed_as, rivals, under
+from streams.research.bench.asides import complete, has_asides
 from streams.research.bench.metrics import METRICS
-from streams.research.bench.recipe import BadRecipe
+from streams.research.bench.recipe import BadRecipe, Recipe
 from streams.research.bench.recipe import read as read_recipe
+from streams.research.bench.results import Results
 from streams.runtime.embedded.log import SqliteLog
-from tests.streams.bench.worlds import case
+from tests.streams.bench.worlds import case, episodes
 from tests.streams.cli.calling import call
 
 AUDITED = ("false_prunes", "prune_precision", "act_prune")
@@ -334,3 +336,159 @@ def test_table_15_counts_shares_and_calls_of_each_class() -> None:
     assert value("failure_calls", cases) == (13.5, 4, 0)
     assert value("failures_f1", [classed("d", 16, None)]) == (None, 0, 1)
     assert value("failures_f1", cases[4:5]) == (0.0, 0, 0)
+
+
+# ── What side runs tell, once they are on the log ────────────────────────────────────────────
+
+
+def opened(of: Case, **more: Any) -> EpisodeOpened:
+    plain: dict[str, Any] = {
+        "policy": "cot2_rescored",
+        "policy_version": "1",
+        "settings": "B",
+        "limits": Limits(),
+        "seed": 0,
+        "memory_version": 0,
+        "backbones": "m",
+        "parent": of.episode,
+        "purpose": "beside",
+    }
+    return EpisodeOpened(**plain | more)
+
+
+def sure(confidence: float | None, answer: str = "25") -> EpisodeClosed:
+    return EpisodeClosed(
+        status="answered", ended_by="done", answer=answer, confidence=confidence, usage=Usage(calls=1)
+    )  # fmt: skip
+
+
+def as_kept(one: Case) -> EpisodeClosed:
+    """How it ended, as the log holds it."""
+    closed = one.closed
+    return EpisodeClosed(
+        status="answered", ended_by=closed.ended_by, answer=closed.answer, usage=closed.usage
+    )
+
+
+def completed(
+    cases: Sequence[Case], *others: Case, journals: Sequence[Mapping[str, Event]] = ()
+) -> Results:
+    """The groups of a search that is audited, of its baselines, and of two runs beside it."""
+    runs = {
+        "A": {"policy": "cot2_meta", "audit": True},
+        "B": {"policy": "cot2_rescored", "settings": {"rewording": "B"}, "beside": "A"},
+        "C": {"policy": "cot2_rescored", "settings": {"rewording": "C"}, "beside": "A"},
+        "other": {"policy": "tot"},
+    }
+    said = {
+        "recipe": "r",
+        "data": {"d": {"source": "jsonl"}, "e": {"source": "jsonl"}},
+        "runs": runs,
+    }
+    reading = Reading(journals={f"{at}": dict(each) for at, each in enumerate(journals)})
+    for each in cases:
+        events: dict[str, Event] = dict(each.trace.events)
+        reading.journals[each.episode] = events
+    cases = [
+        each if isinstance(each.closed, EpisodeClosed) else replace(each, closed=as_kept(each))
+        for each in cases
+    ]
+    groups = {("A", "d"): episodes(*cases), ("other", "d"): episodes(*others)}
+    results = Results((), groups=groups, reading=reading)
+    texts = {"B": '{"rewording":"B","primary_calls":16}', "C": '{"rewording":"C"}'}
+    complete(results, Recipe.model_validate(said), texts.get)
+    return results
+
+
+def test_an_episode_is_as_sure_as_the_newest_side_run_of_its_run_said() -> None:
+    mine = [
+        replace(lost(name, [], outcome="right"), closed=sure(0.9), calibrated=0.7)
+        for name in ("a", "b", "c")
+    ]
+    a, b, _ = mine
+    found = completed(
+        mine,
+        journals=[
+            {"opened": opened(a), "closed": sure(0.1)},
+            {"opened": opened(a), "closed": sure(0.2)},
+            {"opened": opened(a, settings="C"), "closed": sure(0.3)},
+            {"opened": opened(a, policy="tot_trusted"), "closed": sure(0.4)},
+            {"opened": opened(a, purpose="other"), "closed": sure(0.5)},
+            {"opened": opened(a)},
+            {"opened": opened(a, parent=None), "closed": sure(0.6)},
+            {"opened": opened(b, settings="unknown"), "closed": sure(0.7)},
+            {"closed": sure(0.8)},
+        ],
+    )
+    said = {
+        run: [(each.case.closed.confidence, each.case.calibrated) for each in group]
+        for (run, _), group in found.groups.items()
+    }
+    assert said == {
+        "A": [(0.9, 0.7)] * 3,
+        "B": [(0.2, None), (None, None), (None, None)],
+        "C": [(0.3, None), (None, None), (None, None)],
+        "other": [],
+    }
+    assert found.beside == {"B", "C"}
+    assert {data for _, data in found.groups} == {"d"}
+    assert [each.case.closed.answer for each in found.groups["B", "d"]] == ["25"] * 3
+
+
+def audit_of(one: Case, *answers: tuple[str, float]) -> dict[str, Event]:
+    """A side run that spared the pruned branch and went on below it."""
+    [at] = (at for at, event in one.trace.events if isinstance(event, NodePruned))
+    journal: dict[str, Event] = {"opened": opened(one, at=at, purpose=None), "closed": sure(None)}
+    for number, (answer, worth) in enumerate(answers):
+        node = f"2.{number}.0"
+        journal[f"{20 + number}.0.0"] = Generated(answer=answer, source=node)
+        journal[f"{30 + number}.0.0"] = OracleScored(
+            node=node, steps=(), rewards=(), value=worth, source=node
+        )
+    children = tuple(
+        Grown(node=f"2.{number}.0", strategy="direct", depth=2, value=worth)
+        for number, (_, worth) in enumerate(answers)
+    )
+    journal["40.0.0"] = NodeExpanded(round=1, node="1.1.0", children=children)
+    return journal
+
+
+def test_a_search_is_told_what_its_prunes_cost_it() -> None:
+    cut = lost("p", tree(*APART, pruned=True))
+    [spared] = completed([cut], SOLVED, journals=[audit_of(cut, ("24", 0.8))]).groups["A", "d"]
+    assert (spared.case.spared, spared.case.gap, spared.case.failed_as) == ((True,), 1, "F3")
+    [poor] = completed([cut], FAILED, journals=[audit_of(cut, ("26", 0.8))]).groups["A", "d"]
+    assert (poor.case.spared, poor.case.gap, poor.case.failed_as) == ((False,), 0, "F4")
+    [alone] = completed([cut], FAILED).groups["A", "d"]
+    assert (alone.case.spared, alone.case.gap, alone.case.failed_as) == ((), None, None)
+    below = [("26", 0.9), ("27", 0.8), ("28", 0.7), ("24", 0.2)]
+    [late] = completed([cut], SOLVED, journals=[audit_of(cut, *below)]).groups["A", "d"]
+    assert (late.case.spared, late.case.gap) == ((True,), 0), "not among the best three leaves"
+
+
+def test_a_search_that_came_to_the_answer_failed_by_nothing() -> None:
+    won = lost("p", tree(("24", 0.9), ("26", 0.5), pruned=True), outcome="right")
+    [found] = completed([won], SOLVED, journals=[audit_of(won, ("24", 0.8))]).groups["A", "d"]
+    assert (found.case.spared, found.case.gap, found.case.failed_as) == ((True,), 0, None)
+    withheld = replace(lost("p", tree(*APART), outcome="withheld"), failed_as=None)
+    [none] = completed([withheld], SOLVED).groups["A", "d"]
+    assert none.case.failed_as == "F1"
+
+
+def test_only_runs_that_ask_for_it_are_told() -> None:
+    results = completed([lost("p", tree(*APART))], lost("p", [], policy="tot"))
+    [other] = results.groups["other", "d"]
+    assert (other.case.failed_as, other.case.gap) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("runs", "asked"),
+    [
+        ({"a": {"policy": "cot"}}, False),
+        ({"a": {"policy": "cot2_meta", "audit": True}}, True),
+        ({"a": {"policy": "cot"}, "b": {"policy": "tot_trusted", "beside": "a"}}, True),
+    ],
+)
+def test_side_runs_are_made_where_a_recipe_asks_for_them(runs: dict[str, Any], asked: bool) -> None:
+    said = {"recipe": "r", "data": {"d": {"source": "jsonl"}}, "runs": runs}
+    assert has_asides(Recipe.model_validate(said)) is asked
