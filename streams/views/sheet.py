@@ -32,7 +32,7 @@ from schemas.events.learning import (
 )
 from schemas.identity import address_order, is_numbered, learning_id
 from schemas.usage import Usage, total
-from state.folds.grades import GradesFold, Known
+from state.folds.grades import GradesFold, Known, word_of
 from streams.core.judgements import judgements
 from streams.runtime.embedded.queries.episodes import claims_on
 
@@ -89,6 +89,14 @@ class EpisodeView:
             if isinstance(event, Graded):
                 fold.feed(self.episode, event)
         return fold.of(self.episode)
+
+    @property
+    def graded_for(self) -> str | None:
+        """The reason that the grade which counts gives for itself, such as why a grader cannot decide."""
+        word = self.known.word
+        grades = (event for event in self.journal.values() if isinstance(event, Graded))
+        reasons = [each.detail for each in grades if word_of(each) == word]
+        return reasons[-1] if reasons else None
 
     @property
     def judged(self) -> Judgements:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from contextlib import closing
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.rebuild import fold
 from streams.telemetry.figures import Reader
 from tests.streams.cli.calling import call, log_of
+from tests.streams.dashboard.serving import serving
 
 ANSWERED = ("--backbone", "rehearsal:seed=7", "--until-idle", "--settle", "--no-tables")
 
@@ -112,6 +114,24 @@ def test_undecided_and_not_graded_are_told_apart(
     with closing(SqliteLog(unknown)) as log:
         leaf = listing.answers(log, fold(log, State()), "", listing.NEWEST)
     assert [e.known.standing() for e in leaf.lines if e.known and e.name == name] == [standing]
+
+
+def test_an_episode_says_why_its_answer_is_undecided(unknown: Path) -> None:
+    said = call("show", "tried", "--log", unknown, "--json").json
+    why = said["graded_for"]
+    assert "sympy" in why, "the grader that decides where words do not"
+    assert f"undecided: {why}" in call("show", "tried", "--log", unknown).out.splitlines()
+    with serving(unknown) as site:
+        assert f'<span class="dim small">{escape(why)}</span>' in site.get("/episode?id=tried").text
+        assert escape(why) not in site.get("/episode?id=left").text
+    assert call("show", "left", "--log", unknown, "--json").json["graded_for"] is None
+    assert "undecided" not in call("show", "left", "--log", unknown).out
+
+
+def test_a_decided_answer_gives_its_reasons_to_scripts_alone(wrong: Path) -> None:
+    shown = call("show", "q", "--log", wrong)
+    assert "undecided" not in shown.out
+    assert call("show", "q", "--log", wrong, "--json").json["graded_for"] == "score 1.0"
 
 
 def test_reports_count_them_apart(unknown: Path) -> None:

@@ -133,6 +133,9 @@ def _origin(page: Page, sheet: EpisodeView) -> None:
         parts.append(f"resumed {times}")
     for line in joined(parts, page.width):
         page.line(line)
+    # Often it is something that the reader can mend, such as a grader that is not installed.
+    if sheet.closed is not None and sheet.known.outcome == "unknown" and sheet.graded_for:
+        page.line((f"undecided: {one_line(sheet.graded_for)}", "warn"))
     # That replies could not be read is no fault of an episode, but it explains many an odd answer.
     if (unread := judged(sheet.judged)) and not sheet.learning:
         page.line((unread, "warn"))

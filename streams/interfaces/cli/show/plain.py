@@ -50,6 +50,7 @@ def episode_json(sheet: EpisodeView) -> dict[str, Any]:
         "outcome": known.outcome,
         "graded": standing,
         "graded_by": None if known.word is None else known.word.who,
+        "graded_for": sheet.graded_for,
         "judgements": structs.asdict(sheet.judged),
         "confidence": closed.confidence if closed is not None else None,
         "confidence_source": closed.confidence_source if closed is not None else None,
