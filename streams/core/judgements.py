@@ -11,9 +11,8 @@ from schemas.events.reasoning import ControllerActed, MonitorReported
 from schemas.events.search import ConfidenceStated, OracleScored, ThoughtJudged
 from schemas.events.strategy import RewardJudged
 
-JUDGEMENTS: Final = (
-    *(MonitorReported, ControllerActed),
-    *(OracleScored, ConfidenceStated, ThoughtJudged, RewardJudged),
+JUDGEMENTS: Final[frozenset[type[Event]]] = frozenset(
+    (MonitorReported, ControllerActed, OracleScored, ConfidenceStated, ThoughtJudged, RewardJudged)
 )
 """What a model said of the work, be it a report, a score or a decision."""
 UNREAD: Final = frozenset({"unreadable", "fallback", "defaulted"})
@@ -23,7 +22,8 @@ def judgements(events: Iterable[Event]) -> Judgements:
     """How many judgements of an episode's record could be read, and how many could not."""
     # Judges whose replies nobody can read leave an answer that nothing was checked. People must see
     # that, for the policy goes on with its defaults and looks as if it had worked.
-    found = [is_read(each) for each in events if isinstance(each, JUDGEMENTS)]
+    # By exact type: every record of every episode passes through here when it closes.
+    found = [is_read(each) for each in events if type(each) in JUDGEMENTS]
     return Judgements(read=sum(found), unread=len(found) - sum(found))
 
 

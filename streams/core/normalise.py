@@ -74,16 +74,7 @@ def completed(asked: str, reply: ModelReply) -> Completed:
     # A field is named only where the server said something. What is left out here is not written at
     # all, so that events keep the bytes that they had before the field was thought of.
     said_text, cut = text(reply.text)
-    said: dict[str, Any] = {
-        "asked": asked,
-        "text": said_text,
-        "finish": text(reply.finish, 40)[0],
-        "model": text(reply.model, 200)[0],
-        "attempts": count(reply.attempts) or 1,
-        "prompt_tokens": count(reply.prompt_tokens),
-        "completion_tokens": count(reply.completion_tokens),
-        "seconds": amount(reply.seconds),
-    }
+    said: dict[str, Any] = {}
     if reply.reasoning_tokens is not None:
         said["reasoning_tokens"] = count(reply.reasoning_tokens)
     if reply.cached_tokens is not None:
@@ -103,4 +94,14 @@ def completed(asked: str, reply: ModelReply) -> Completed:
         said["dropped"] = tuple(text(name, 60)[0] for name in reply.dropped[:20])
     if cut:
         said["truncated"] = True
-    return Completed(**said)
+    return Completed(
+        asked=asked,
+        text=said_text,
+        finish=text(reply.finish, 40)[0],
+        model=text(reply.model, 200)[0],
+        attempts=count(reply.attempts) or 1,
+        prompt_tokens=count(reply.prompt_tokens),
+        completion_tokens=count(reply.completion_tokens),
+        seconds=amount(reply.seconds),
+        **said,
+    )
