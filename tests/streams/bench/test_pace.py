@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from schemas.questions import Sampling
 from streams.core.backbone import ModelReply, ModelRequest, SetupBroken
 from streams.interfaces.cli.bench.pace import backbones
 from streams.interfaces.cli.main import main
@@ -117,6 +119,77 @@ def test_the_table_says_how_many_times_the_first_and_what_is_left_beside_loops()
     )
     assert "| openvino:m | 150 | 200 | 5.0 | 640.0 | 2.00 | 4.0 s / 0.5 s | – | – |" in lines
     assert lines[-1] == "other:m: not measured: not installed"
+
+
+def test_sixteen_count_from_numbers_of_their_own_and_draw_apart() -> None:
+    asked = pace.requests("upwards", 7)
+    assert len(asked) == 16
+    assert asked[2] == ModelRequest(
+        messages=(("system", pace.RULES), ("user", "Count in words, upwards, from 201 on, without an end.")),
+        sampling=Sampling(max_tokens=7),
+        seed=2,
+    )  # fmt: skip
+    assert [each.seed for each in pace.requests("x", 1, "rules", 3)] == [0, 1, 2]
+
+
+def test_each_round_is_timed_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = iter((0.0, 10.0, 20.0, 21.0, 30.0, 38.0, 40.0, 90.0))
+    monkeypatch.setattr(pace, "perf_counter", lambda: next(looks))
+    monkeypatch.setattr("subprocess.Popen", lambda _: SimpleNamespace(kill=list, wait=list))
+    found = measured(Scripted(), busy_loops=1)
+    assert found == pace.Measured("scripted", TOLD, 8.0, 1.0, pace.Round(50.0, 2400, 3200, 0))
+    assert (TOLD.pace, found.kept) == (320.0, 0.2)
+
+
+@pytest.mark.parametrize(
+    ("finish", "failed"), [("stop", 0), ("length", 0), ("content_filter", 1), ("error", 1)]
+)
+def test_a_reply_that_ended_otherwise_has_failed(finish: str, failed: int) -> None:
+    reply = ModelReply(text="", finish=finish, model="m", prompt_tokens=3, completion_tokens=4)
+    found = pace.round_of([reply], 2.0)
+    assert found == pace.Round(2.0, 3, 4, failed)
+    assert found.pace == (None if failed else 2.0)
+    assert pace.Round(0.0, 3, 4, 0).pace is None
+
+
+def test_what_is_unknown_of_a_backbone_is_a_dash() -> None:
+    rows = [
+        pace.Measured("none", why="not installed"),
+        pace.Measured("uncounted", pace.Round(2.0, None, None, 0), 1.0, 1.0, TOLD),
+        pace.Measured("failed", pace.Round(2.0, 1600, 3200, 3), 1.0, 1.0),
+        pace.Measured("known", TOLD),
+    ]
+    assert pace.markdown(rows).splitlines() == [
+        "| backbone | prompt | reply | seconds | tokens/s | ratio | prompts anew / alike | beside | share of idle |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
+        "| none | – | – | – | – | – | – | – | – |",
+        "| uncounted | – | – | 2.0 | – | – | 1.0 s / 1.0 s | 320.0 | – |",
+        "| failed | 100 | 200 | 2.0 | – | – | 1.0 s / 1.0 s | – | – |",
+        "| known | 150 | 200 | 10.0 | 320.0 | – | – s / – s | – | – |",
+        "",
+        "none: not measured: not installed",
+        "",
+        "failed: 3 of its calls failed",
+    ]
+
+
+def test_a_model_that_cannot_be_loaded_is_told_and_freed() -> None:
+    class Broken(Scripted):
+        async def complete(self, request: ModelRequest) -> ModelReply:
+            raise SetupBroken("model", "m", "no such file: m.gguf")
+
+    backbone = Broken()
+    assert measured(backbone) == pace.Measured("scripted", why="no such file: m.gguf")
+    assert backbone.closed
+
+
+def test_busy_loops_end_whatever_happens_beside_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[str] = []
+    loop = SimpleNamespace(kill=lambda: ended.append("killed"), wait=lambda: ended.append("gone"))
+    monkeypatch.setattr("subprocess.Popen", lambda _: loop)
+    with pytest.raises(ZeroDivisionError), pace.busy(2):
+        raise ZeroDivisionError
+    assert ended == ["killed", "gone"] * 2
 
 
 def test_a_set_up_that_is_broken_is_told() -> None:

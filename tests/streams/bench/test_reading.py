@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from schemas.events.episode import Completed
 from streams.interfaces.cli.bench.reading import CHATS, LOGS, ways
 from streams.interfaces.cli.main import main
 from streams.research.bench import reading
 from streams.research.bench.reading import COT, FREE, PLAIN, ReadReply
+from tests.streams.bench.worlds import case
 
 QUICK = "rehearsal:seed=7"
 BOXED, SAID = r"So \boxed{7}.", "Together they have 7 apples."
@@ -98,6 +100,92 @@ def test_the_page_names_every_problem_that_only_one_way_solved() -> None:
     assert "Of 3 pairs 1 were right by plain chat only, 1 by cot only" in text
     assert "0.750 times (within 1.05)" in text
     assert "| lost | plain chat | reading | 7 | 7 | none |" in text
+
+
+def test_the_page_is_a_table_the_pairs_the_grammar_and_what_only_one_way_solved() -> None:
+    long, barred = "so it is said " * 5, "7 | or\n 8"
+    plain = {
+        "lost": reading.plain_said("lost", BOXED, "stop", "7", (1_000, 200)),
+        "won": said("won", "8", "8"),
+        "cut": said("cut", long, None, finish="length"),
+    }
+    cot = {
+        "lost": ReadReply(
+            id="lost", text="9", finish="stop", answer=barred, right=False, completion_tokens=10
+        ),
+        "won": said("won", BOXED, "7"),
+        "cut": said("cut", "7", "7"),
+    }
+    made = reading.figures({PLAIN: plain, COT: cot}, {"lost": "7", "won": "7", "cut": "7"})
+    assert reading.markdown(made).splitlines() == [
+        "| way | n | right | undecided | no answer | cut | prompt tokens | completion tokens |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
+        "| plain chat | 3 | 1 | 0 | 1 | 1 | – | 220 |",
+        "| cot | 3 | 2 | 0 | 0 | 0 | – | 30 |",
+        "",
+        "Of 3 pairs 1 were right by plain chat only, 2 by cot only: cot - plain 33.3 %, "
+        f"95 % {100 * made['interval'][0]:.1f} % to {100 * made['interval'][1]:.1f} %.",
+        "",
+        "| problem | only | cause | reference | plain chat | cot |",
+        "|---|---:|---:|---:|---:|---:|",
+        "| lost | plain chat | model | 7 | 7 | 7 / or 8 |",
+        "| won | cot | model | 7 | 8 | 7 |",
+        "| cut | cot | cutting | 7 | none | 7 |",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("held", "loose", "words"),
+    [
+        (105, 100, "105 completion tokens with it, 100 without, 1.050 times (within 1.05)."),
+        (106, 100, "106 completion tokens with it, 100 without, 1.060 times (NOT within 1.05)."),
+        (10, 0, "10 completion tokens with it, 0 without, – times (NOT within 1.05)."),
+        (None, 100, "– completion tokens with it, 100 without, – times (NOT within 1.05)."),
+    ],
+)
+def test_a_grammar_may_take_a_twentieth_more(
+    held: int | None, loose: int | None, words: str
+) -> None:
+    def way(tokens: int | None) -> dict[str, ReadReply]:
+        return {
+            "a": ReadReply(
+                id="a", text="7", finish="stop", answer="7", right=True, completion_tokens=tokens
+            )
+        }
+
+    made = reading.figures({PLAIN: way(1), COT: way(held), FREE: way(loose)}, {"a": "7"})
+    assert f"The grammar: {words}" in reading.markdown(made)
+
+
+@pytest.mark.parametrize(("length", "shown"), [(40, "x" * 40), (41, "x" * 39 + "…")])
+def test_a_whole_reply_would_end_the_table(length: int, shown: str) -> None:
+    plain, cot = {"a": said("a", BOXED, "7")}, {"a": said("a", "x", "x" * length)}
+    told = reading.markdown(reading.figures({PLAIN: plain, COT: cot}, {"a": "7"})).splitlines()
+    assert told[-1] == f"| a | plain chat | model | 7 | 7 | {shown} |"
+
+
+def test_a_chain_of_thought_is_what_its_one_reply_said() -> None:
+    reply = Completed(
+        asked="complete thinker x", text="so 7", finish="length", model="m", prompt_tokens=5,
+        completion_tokens=9,
+    )  # fmt: skip
+    one = case("a", "right", [reply], reference="7", answer="7")
+    whole = reading.cot_said(one)
+    assert whole == ReadReply(
+        id="a", text="so 7", finish="length", answer="7", right=True, prompt_tokens=5,
+        completion_tokens=9,
+    )  # fmt: skip
+    assert reading.cot_said(case("a", "wrong", [reply], reference="8", answer="7")).right is False
+    assert reading.cot_said(case("a", "unknown", [reply], answer="7")).right is None
+    with pytest.raises(ValueError, match="unpack"):
+        reading.cot_said(case("a", "right", [reply, reply], answer="7"))
+
+
+def test_what_only_cot_solved_was_not_lost_by_a_grammar() -> None:
+    """The plain call has none: what a run without one says of the problem tells nothing of it."""
+    plain, cot = {"a": said("a", "It is 8.", "8")}, {"a": said("a", BOXED, "7")}
+    made = reading.figures({PLAIN: plain, COT: cot, FREE: cot}, {"a": "7"})
+    assert [(each["only"], each["cause"]) for each in made["odd"]] == [(COT, "model")]
 
 
 def test_nothing_asked_yet_is_no_figure() -> None:
