@@ -313,6 +313,7 @@ def test_each_size_is_measured_once_after_the_log_of_a_start(
     assert not any(folder.exists() for folder in folders), "only one log is there at a time"
     made = figures(rows, records)
     assert made["records"] == {"200": 2007, "1000": 3007}
+    assert made["aims"] == AIMS
     grown = (log((1.0 - 0.01) / (0.2 - 0.01)) / log(5), 1.0)
     assert made["commands"]["verify"] == {
         "reads": "all",
