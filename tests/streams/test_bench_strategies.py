@@ -16,7 +16,7 @@ from streams.engine.learner import Learner
 from streams.engine.policies import find
 from streams.replay.verify import Verifier
 from streams.research.bench import bandit
-from streams.research.bench.strategies import RUNS
+from streams.research.bench.strategies import RUNS, produce
 from streams.runtime.embedded.log import SqliteLog
 from tests.crash.series import produced, quick, worked
 from tests.streams.cli.calling import call
@@ -66,6 +66,25 @@ def test_six_ways_of_choosing_with_reward_curves(tmp_path: Path) -> None:
     log = SqliteLog(tmp_path / "s.db")
     assert Verifier(log, find).run().diverged == []
     log.close()
+
+
+def test_every_way_is_announced_as_a_series_whose_rounds_are_all_judged() -> None:
+    asked: list[list[str]] = []
+    produce(lambda words: asked.append([*words]) or 0, "sqlite:a.db", 7)
+    judged = "--set first_judgement=always"
+    assert [" ".join(words) for words in asked] == [
+        f"produce game24:901-907 --policy meta_reasoner {more}{judged} --series {name} --log sqlite:a.db --json"
+        for name, more in (
+            ("fixed-3", "--set strategies=fixed "),
+            ("fixed-5", "--set strategies=fixed --set start_arms=5 "),
+            ("dynamic", ""),
+            ("random", "--set choice=random "),
+            ("direct", "--set choice=direct "),
+            ("no-report", "--set report=false "),
+        )
+    ]
+    with pytest.raises(RuntimeError, match="exit 2"):
+        produce(lambda _: 2, "sqlite:a.db", 7)
 
 
 def passed(path: Path, first: int, **values: Any) -> dict[str, int]:

@@ -191,6 +191,9 @@ def test_a_p_value_counts_a_problem_that_most_seeds_solved() -> None:
     tied = {("a", "d"): half, ("b", "d"): walk("--")}
     even = figure(Place(run="a", data="d", metric="p_value", less=("b",)), tied)["ours"]
     assert (even["value"], even["known"]) == (1.0, 2), "what half of the seeds solved is not solved"
+    turned = {("a", "d"): walk("--"), ("b", "d"): half}
+    even = figure(Place(run="a", data="d", metric="p_value", less=("b",)), turned)["ours"]
+    assert even["value"] == 1.0, "nor is it for the other side"
     nothing = {("a", "d"): walk("??"), ("b", "d"): walk("+?")}
     told = figure(Place(run="a", data="d", metric="p_value", less=("b",)), nothing)
     assert told["why"] == "not measured: nothing to compare it on"
@@ -209,6 +212,9 @@ def test_a_difference_of_what_is_no_share_is_that_of_means() -> None:
     groups = {("a", "d"): walk("+-+", tokens=300), ("b", "d"): walk("+--", tokens=100)}
     found = figure(Place(run="a", data="d", metric="tokens", less=("b",)), groups)["ours"]
     assert (found["value"], found["interval"], found["places"]) == (200.0, (200.0, 200.0), 0)
+    more = {("a", "d"): walk("+-+?"), ("b", "d"): walk("+-")}
+    one = figure(Place(run="a", data="d", metric="accuracy", less=("b",)), more)["ours"]
+    assert (one["known"], one["unknown"]) == (2, 2), "also what only one side was asked"
     apart = {("a", "d"): walk("+-+"), ("b", "d"): walk("????")}
     told = figure(Place(run="a", data="d", metric="accuracy", less=("b",)), apart)
     assert told["why"] == "not measured: nothing to compare it on"

@@ -15,10 +15,16 @@ from hypothesis import strategies as st
 from schemas.outcome import Outcome
 from streams.research.analysis.statistics import mcnemar
 from streams.research.bench.compare import paired
-from streams.research.bench.comparison import name_of, named, settings_of
+from streams.research.bench.comparison import (
+    comparison,
+    files_of,
+    name_of,
+    named,
+    settings_of,
+)
 from streams.research.bench.exports import exports
 from streams.research.bench.pages import html, markdown
-from streams.research.bench.recipe import Recipe
+from streams.research.bench.recipe import Data, Recipe, Runs
 from streams.research.bench.tables import pairs_table
 from tests.endpoint import Answer, Asked, serving, whole
 from tests.streams.bench.worlds import case, episodes
@@ -194,6 +200,48 @@ def test_runs_are_called_by_their_policies_or_as_you_say() -> None:
         "mine": {},
         "b": {"c": 2},
     }
+
+
+def test_a_comparison_is_a_recipe_of_the_runs_on_the_source_alone() -> None:
+    runs = named("mc2,a=cot")
+    told = {"mc2": {"rounds": 1}, "a": {}}
+    made = comparison("some/my sums.jsonl", runs, told, seeds=2, profile="service")
+    assert made == Recipe(
+        recipe="my-sums", about="mc2, a on some/my sums.jsonl", profile="service", seeds=(0, 1),
+        data={"my-sums": Data(source="jsonl")},
+        runs={"mc2": Runs(policy="mc2", settings={"rounds": 1}), "a": Runs(policy="cot")},
+    )  # fmt: skip
+    built_in = comparison("game24:901-910", runs, told, seeds=1, profile="paper")
+    assert (built_in.recipe, built_in.seeds) == ("game24-901-910", (0,))
+    assert built_in.data == {"game24-901-910": Data(source="game24:901-910")}
+
+
+def test_a_source_is_read_from_its_file_or_by_its_reader() -> None:
+    assert files_of("some/my sums.jsonl", None) == {"my-sums": "some/my sums.jsonl"}
+    assert files_of("gsm8k:1-5", "test.jsonl") == {"gsm8k": "test.jsonl"}
+    assert files_of("game24:1-5", None) == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("a b/c d.jsonl", "c-d"),
+        ("-._x_.-.jsonl", "x"),
+        ("???.jsonl", "problems"),
+        (f"{'x' * 70}.jsonl", "x" * 64),
+        ("gsm8k:1-5", "gsm8k-1-5"),
+    ],
+)
+def test_a_name_has_the_signs_of_a_name_alone(source: str, name: str) -> None:
+    assert name_of(source) == name
+
+
+def test_a_setting_may_stand_behind_a_name_with_a_dot() -> None:
+    runs = named("v1.5=cot,b=cot")
+    assert settings_of(runs, {"v1.5.x": 1}) == {"v1.5": {"x": 1}, "b": {}}
+    for wrong in ("v1.x", "x", ".x"):
+        with pytest.raises(ValueError, match=r"a setting of no run.*RUN of v1\.5, b$"):
+            settings_of(runs, {wrong: 1})
 
 
 @given(st.text(min_size=1))
