@@ -87,6 +87,7 @@ def test_what_a_formula_means(text: str, meant: str) -> None:
         ("2x = 3y + 17z - 5", "cannot read '=3y\\+17z-5'"),
         ("2x = 34567y + 17z - 5", "cannot read '=34567y\\+17z-'"),
         ("x_1", "cannot read '_1'"),
+        ("@2", "cannot read '@2'"),
         ("2?", "cannot read '\\?'"),
         ("\\foo", "foo is not known"),
         ("1e5", "a number out of range"),

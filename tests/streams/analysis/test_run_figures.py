@@ -362,3 +362,23 @@ def test_a_shadow_run_has_calls_of_its_own_beside_those_of_its_episode(
         )
         for at, node in (("2.0.0", "1.0.0"), ("3.0.0", "1.1.0"))
     ]
+
+
+def test_not_all_prunes_of_many_episodes_run_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    running: list[int] = []
+    most: list[int] = []
+
+    async def shadow(log: Any, case: Case, at: str, node: str, world: Any) -> str:
+        running.append(1)
+        most.append(len(running))
+        await asyncio.sleep(0)
+        running.pop()
+        return f"{case.problem.id} {node}"
+
+    monkeypatch.setattr(shadowing, "shadow", shadow)
+    pruned = [NodePruned(round=1, node=f"1.{at}.0", value=0.1) for at in range(10)]
+    cases = [put("a", "wrong", pruned), put("b", "wrong", pruned)]
+    nothing: Any = None
+    found: Any = asyncio.run(shadowing.audit(nothing, cases, nothing))
+    assert found == [f"{name} 1.{at}.0" for name in "ab" for at in range(10)]
+    assert max(most) == 8
