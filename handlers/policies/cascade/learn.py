@@ -41,7 +41,7 @@ def grade(member: Member, settings: CascadeSettings) -> Steps[CandidatesGraded |
     """Which candidates are right, by the label, else by agreement; none where nobody can tell."""
     left = member.reflected.summary
     candidates: list[str] = left.get("candidates", [])
-    if not candidates or not left["stages"]:
+    if not candidates:
         return None
     # All candidates are graded and not only the given one: what an arm changed shows in how the
     # leading answer before it would have done.
@@ -101,5 +101,5 @@ def as_mended(member: Member, graded: CandidatesGraded) -> Member | None:
         excerpts=Excerpts(trajectory=attempts[last]),
         rejected=Excerpts(trajectory=attempts[first]),
     )
-    summary = reflection.model_dump(mode="json")
-    return replace(member, reflected=structs.replace(member.reflected, summary=summary))
+    mended = structs.replace(member.reflected, summary=reflection.model_dump())
+    return replace(member, reflected=mended)

@@ -156,9 +156,8 @@ def constants(settings: CascadeSettings) -> dict[str, Any]:
     """What the learning rule hangs on."""
     means: Mapping[ArmName, Means] = {arm: MEANS[arm] for arm in settings.means}
     # Calls of the cheap model that each arm costs, if its replies are as long as a chain.
-    calls: dict[ArmName, float | None] = {arm: settings.calls(arm) for arm in means}
-    if STRONG in calls:
-        calls[STRONG] = settings.strong_price if settings.price == "money" else 1.0
+    dear = settings.strong_price if settings.price == "money" else 1.0
+    calls = {arm: dear if arm == STRONG else settings.calls(arm) for arm in means}
     return {
         "worth": settings.worth,
         "ridge": settings.ridge,

@@ -92,10 +92,10 @@ class Work:
     @property
     def bandit(self) -> Bandit:
         """The arms as the scope's memory version knows them."""
-        # Frozen, for what a pull gained is known only once its answers were graded,
-        # after the episode.
+        # Its own pulls are not folded in, for what one gained is known only once its
+        # answers were graded, after the episode.
         pinned = constants(self.settings)
-        return Bandit(known_arms(self.learned, pinned), pinned, frozen=True)
+        return Bandit(known_arms(self.learned, pinned), pinned)
 
     @property
     def leading(self) -> Attempt | None:
