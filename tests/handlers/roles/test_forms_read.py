@@ -60,6 +60,7 @@ SEVEN = {"State": "SOLVED", "Final_answer": "7"}
         ("State: maybe\nFinal_answer: 7", "State: must be one of OPEN, SOLVED"),
         ("So it is \\boxed{7}", SEVEN),
         ("State: OPEN\nFinal_answer: 7", {"State": "OPEN"}),
+        ("State: OPEN\nState: OPEN | SOLVED\nFinal_answer: 7", {"State": "OPEN"}),
         ('{"State": "SOLVED", "Final_answer": 7}', SEVEN),
         ('{"State": true}', "State: missing"),
         ("| State | Final_answer |\n|---|---|\n| SOLVED | 7 |", SEVEN),
@@ -225,6 +226,7 @@ def test_a_list(said: str, found: Any) -> None:
         ("It holds. Why: it is so. **Go**: YES", {"Why": "it is so.", "Go": "YES"}),
         ("Why: it is so. go: NO", "Go: missing"),
         ("Why: so far Go: NO", "Go: missing"),
+        ("Why: it is so. Go: perhaps", "Go: missing"),
     ],
 )
 def test_short_fields_on_one_line(said: str, found: Any) -> None:
@@ -235,6 +237,9 @@ def test_a_box_that_stands_in_an_object_is_read_without_its_signs() -> None:
     said = '{"work": "so it is \\\\boxed{7}", "done": true}'
     assert read(said, ANSWER) == {"Final_answer": "7"}
     assert read(f"{said}\nState: SOLVED", SOLVED) == SEVEN
+    reasoned = Reply((*NOTE.fields[:1], answer()))
+    told = '{"Why_so": "The answer is 7", "note": ""}'
+    assert read(told, reasoned) == {"Why_so": "The answer is 7", "Final_answer": "7"}
 
 
 def test_every_value_behind_a_label_and_what_stands_before_the_first() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from handlers.roles.composer import COACHES, Bullets, compose, read_bullets
 from handlers.roles.consolidator import CONSOLIDATORS, SIX, Consolidator, new_rules, plain_rule
 from handlers.roles.distiller import BATCH_DISTILLERS, DISTILLERS, is_rule
 from handlers.roles.form import Unreadable, Values
 from tests.papers.told import lines
+from tests.scripted import run
 
 MONITORED = lines("""
 Descriptor: sums of 12 trays and 3,5 rolls
@@ -234,3 +236,40 @@ def test_a_rule_is_its_first_paragraph_and_new_where_its_words_are() -> None:
     assert plain_rule("a  b\nc\n \nd") == "a b c"
     assert plain_rule("then Action 3") == "then RESTART"
     assert new_rules((("R1", "a b"), ("R2", "c"), ("R3", "d")), ("a   b", "d ")) == 1
+
+
+# ── Guidance ─────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("reply", "kept", "cut"),
+    [
+        ("Guidance:\nCount the trays.\nAdd them.", ("Count the trays.", "Add them."), 0),
+        ("This is what to do:\n- Count.\n- Add", ("Count.", "Add"), 0),
+        (f"Guidance:\n- {'so ' * 22}\n- Add", (f"{'so ' * 22}".strip(), "Add"), 2),
+        ("Guidance:\n" + "- Add\n" * 8, ("Add",) * 6, 2),
+        ("Guidance: none", None, 0),
+        ("Count the trays.", None, 0),
+    ],
+)
+def test_guidance_is_read_as_bullets_and_its_surplus_counted(
+    reply: str, kept: tuple[str, ...] | None, cut: int
+) -> None:
+    found = read_bullets(COACHES["reasoner"], reply)
+    assert found == (None if kept is None else Bullets(kept, cut))
+
+
+def test_guidance_that_is_too_long_for_its_room_is_asked_for_once_more() -> None:
+    coach = COACHES["reasoner"]
+    before = Bullets(("Stay calm.",))
+    said = ["Guidance:\n- Count all.", "Guidance:\n- Count."]
+    for room, replies, bullets, result in (
+        (12, said, ("Count all.",), "composed"),
+        (11, said, ("Count.",), "regenerated"),
+        (7, said, before.lines, "fallback"),
+    ):
+        ran = run(compose(coach, {"problem": "p"}, previous=before, room=room), replies)
+        assert (ran.result.bullets.lines, ran.result.result) == (bullets, result)
+        if room < 12:
+            asked = f"Guidance: must be shorter than {room} characters"
+            assert asked in ran.requests[1].history[1][1]
