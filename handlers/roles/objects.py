@@ -68,14 +68,13 @@ def _found(text: str) -> Iterator[tuple[tuple[int, int], dict[str, Any]]]:
 def told(text: str) -> str:
     """A reply with the objects in it as people write them, so that nothing is read out of JSON's own signs."""
     parts: list[str] = []
-    at = len(text)
-    # Objects are replaced from the end, so that those before them still stand where they were
-    # found.
-    for (start, end), value in sorted(_found(text), key=lambda found: found[0], reverse=True):
-        if end <= at:
-            parts += [text[end:at], _as_lines(value)]
-            at = start
-    return "".join((text[:at], *reversed(parts)))
+    at = 0
+    # Of an object in another one only the outer is told: in its lines the inner is told as well.
+    for (start, end), value in sorted(_found(text), key=lambda found: found[0]):
+        if start >= at:
+            parts += [text[at:start], _as_lines(value)]
+            at = end
+    return "".join((*parts, text[at:]))
 
 
 def _objects(text: str, start: int) -> list[tuple[int, int]]:

@@ -238,8 +238,9 @@ def test_a_box_that_stands_in_an_object_is_read_without_its_signs() -> None:
     assert read(said, ANSWER) == {"Final_answer": "7"}
     assert read(f"{said}\nState: SOLVED", SOLVED) == SEVEN
     reasoned = Reply((*NOTE.fields[:1], answer()))
-    told = '{"Why_so": "The answer is 7", "note": ""}'
-    assert read(told, reasoned) == {"Why_so": "The answer is 7", "Final_answer": "7"}
+    for more in ('"note": ""', '"note": {"of": 1}'):
+        told = f'{{"Why_so": "The answer is 7", {more}}}'
+        assert read(told, reasoned) == {"Why_so": "The answer is 7", "Final_answer": "7"}
 
 
 def test_every_value_behind_a_label_and_what_stands_before_the_first() -> None:
