@@ -118,7 +118,7 @@ def execute(
         for at in range(samples):
             said = yield from ATTEMPTERS[way].put(own, draw=draw + at, sampling=sampling)
             made.samples.append(said)
-            made.calls += 1
+            made.calls += len(said.completions)
             answer = answer_of(said)
             parse: Parse = "ok" if said.readable else "unreadable"
             yield Generated(round=round, answer=answer, source=said.source, parse=parse)
