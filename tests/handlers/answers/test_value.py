@@ -16,7 +16,7 @@ def told(value: Value) -> str:
         return f"{value.number}{'%' if value.kind == 'percent' else ''}{unit}"
     if not value.items:
         return f"{value.kind} {value.text}"
-    opens, closes = value.brackets or ("<", ">")
+    opens, closes = tuple(value.brackets or "<>")
     kind = "" if value.kind == "group" else value.kind
     return f"{kind}{opens}{' '.join(map(told, value.items))}{closes}"
 
