@@ -211,7 +211,6 @@ def _several(text: str, depth: int) -> Value | None:
             return _read(inner[0], depth)
         return _made("group", bare, inner, depth, bare[0] + bare[-1])
     inner = split(bare)
-    inner = split(bare)
     if len(inner) > 1:
         return _made("list", bare, inner, depth)
     # Lists of numbers that stand side by side are printed so by programs. One number alone in

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from handlers.answers.arithmetic import NotArithmetic, evaluate
+from handlers.answers.arithmetic import DEPTH, EXPRESSION_CHARS, NotArithmetic, TooDeep, evaluate
 from handlers.answers.game24 import check, numbers_of, puzzles, solutions, solve
 from handlers.answers.grade import CHECKERS
 from tests.pace import within
@@ -156,3 +156,86 @@ def test_all_quadruples_are_decided() -> None:
     unsolvable = set(combinations_with_replacement(range(1, 14), 4)) - set(puzzles())
     assert len(unsolvable) == 1820 - 1362
     assert (1, 1, 1, 1) in unsolvable
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "numbers"),
+    [
+        ("1 + 2 * 3", 7, (1, 2, 3)), ("(1 + 2) * 3", 9, (1, 2, 3)), ("8 / 3 / 2", Fraction(4, 3), (8, 3, 2)),
+        ("8 - 3 - 2", 3, (8, 3, 2)), ("-2 * -3", 6, (2, 3)), ("+4", 4, (4,)), ("2(3)", 6, (2, 3)),
+        ("(2)(3)4", None, ()), ("2 x 3", 6, (2, 3)), ("2X3", 6, (2, 3)), ("2 \\times 3", 6, (2, 3)),
+        ("6 \\div 3", 2, (6, 3)), ("2 \\cdot 3 \\ast 4", 24, (2, 3, 4)), ("\\frac{6}{3}", 2, (6, 3)),
+        ("[2]{3}", 6, (2, 3)), ("2·3", 6, (2, 3)), ("6⁄3", 2, (6, 3)), ("6—3", 3, (6, 3)),
+        ("1,000", None, ()), ("1.5", None, ()), ("2 3", None, ()), ("", None, ()), ("(1", None, ()),
+        ("1)", None, ()), ("*2", None, ()), ("1 / (2 - 2)", None, ()), ("1234567890", None, ()),
+        ("123456789", 123_456_789, (123_456_789,)), ("x", None, ()), ("2^3", None, ()),
+    ],
+)  # fmt: skip
+def test_expressions_are_reckoned_exactly(
+    text: str, value: Fraction | None, numbers: tuple[int, ...]
+) -> None:
+    if value is None:
+        with pytest.raises(NotArithmetic):
+            evaluate(text)
+    else:
+        assert (evaluate(text).value, evaluate(text).numbers) == (value, numbers)
+
+
+def test_an_expression_is_so_long_and_nests_so_deep() -> None:
+    fits = f"{'1+' * 199}11"
+    assert len(fits) == EXPRESSION_CHARS
+    assert evaluate(fits).value == 210
+    with pytest.raises(NotArithmetic, match="longer than 400 characters"):
+        evaluate(f"{fits}1")
+    deep = DEPTH - 1
+    assert evaluate("(" * deep + "1" + ")" * deep).value == 1
+    with pytest.raises(TooDeep, match="nested deeper than 50"):
+        evaluate("(" * DEPTH + "1" + ")" * DEPTH)
+    assert evaluate(" + ".join(["(1)"] * 60)).value == 60, "beside each other is not within"
+    nested = "1"
+    for _ in range(4):
+        nested = f"\\frac{{{nested}}}{{2}}"
+    assert evaluate(nested).value == Fraction(1, 16)
+    with pytest.raises(NotArithmetic):
+        evaluate(f"\\frac{{{nested}}}{{2}}")
+
+
+@pytest.mark.parametrize(
+    ("problem", "numbers"),
+    [
+        ("4 5 6 10", (4, 5, 6, 10)), ("24 5 6 10", (24, 5, 6, 10)), ("24: 4 5 6 10", (4, 5, 6, 10)),
+        ("4 5 24 6 10", (4, 5, 6, 10)), ("24 24 5 6 10", None), ("4 5 6 10 12", None),
+        ("4 5 6 1.5", None), ("4 5 6", None), ("4,5,6,10", (4, 5, 6, 10)), ("4 5 6 10.", (4, 5, 6, 10)),
+        ("1234567890 5 6 10", None), ("x" * 1_994 + "4 5 6 10", None),
+        ("x" * 1_992 + "4 5 6 10", (4, 5, 6, 10)),
+    ],
+)  # fmt: skip
+def test_a_problem_has_four_numbers_and_the_goal_once_at_most(
+    problem: str, numbers: tuple[int, ...] | None
+) -> None:
+    assert numbers_of(problem) == numbers
+
+
+def test_solutions_come_in_one_order_with_brackets_only_where_they_are_needed() -> None:
+    assert solutions((4, 5, 6, 10)) == solutions((10, 6, 5, 4)) == (
+        "4 + 5 * (10 - 6)", "4 - 5 * (6 - 10)", "5 * (10 - 4) - 6", "10 + 4 * 5 - 6",
+        "10 - (6 - 4 * 5)", "4 + 5 * 6 - 10", "4 * 5 + 10 - 6", "4 * 5 - (6 - 10)", "4 - 10 + 5 * 6",
+        "5 * 6 - (10 - 4)", "5 * 6 + 4 - 10", "10 - 6 + 4 * 5",
+    )  # fmt: skip
+    assert solutions((1, 2, 12, 12)) == (
+        "12 + 12 * (2 - 1)", "12 - 12 * (1 - 2)", "12 * (1 + 2) - 12", "(2 - 1) * (12 + 12)",
+        "(12 + 12) / (2 - 1)", "(12 + 12) * (2 - 1)",
+    )  # fmt: skip
+    assert solutions((2, 3, 5, 12)) == ("12 / (3 - 5 / 2)",)
+    assert (solve((3, 3, 8, 8)), solve((1, 5, 5, 5))) == ("8 / (3 - 8 / 3)", "5 * (5 - 1 / 5)")
+    assert (solve((1, 1, 1, 1)), solutions((1, 1, 1, 1))) == (None, ())
+    for few in ((1, 2, 3), (1, 2, 3, 4, 5)):
+        with pytest.raises(ValueError, match=f"a puzzle has four numbers, not {len(few)}"):
+            solve(few)
+
+
+def test_the_list_of_puzzles_is_that_of_the_paper() -> None:
+    found = puzzles()
+    assert (found[0], found[-1]) == ((1, 1, 1, 8), (12, 13, 13, 13))
+    assert (3, 3, 8, 8) in found
+    assert (1, 1, 1, 1) not in found

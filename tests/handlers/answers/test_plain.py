@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.answers.plain import PLAIN_CHARS, plain_text
+from handlers.answers.plain import PLAIN_CHARS, plain_text, shown
 
 
 @pytest.mark.parametrize(
@@ -64,3 +64,42 @@ def test_it_never_raises(text: str) -> None:
 def test_what_is_too_long_is_handed_on() -> None:
     text = r"\pi" * PLAIN_CHARS
     assert plain_text(text) == text
+
+
+@pytest.mark.parametrize(
+    ("answer", "plain"),
+    [
+        (r"3\frac12", "3 1/2"), (r"\frac{-1}{2}", "-1/2"), (r"\frac{a b}{2}", "(a b)/2"),
+        (r"\frac{12}{2x}", "12/2x"), (r"\sqrt2", "√2"), (r"\sqrt{x+1}", "√(x+1)"),
+        (r"\pi^{2}", "π^2"), (r"\pi^{-1}", "π^-1"), (r"\pi^{a+b}", "π^(a+b)"), (r"\pi_{12}", "π_12"),
+        (r"\text{\textbf{a}}", "a"), (r"90^{\circ}", "90°"), (r"\pi~x\,y\;z", "π x y z"),
+        (r"\[x\]", "x"), (r"\left[x\right]", "[x]"), (r"5\% \& a\_b \#", "5% & a_b #"),
+        (r"\begin{bmatrix}1 & 2\\\end{bmatrix}", "[[1, 2]]"),
+        (r"\unknown{x} \frac{1}{2}", r"\unknown{x} 1/2"), (r"a\\b \pi", r"a\\b π"),
+        (r"\frac{\frac{\frac{1}{2}}{3}}{4}", "((1/2)/3)/4"), ("$$x$$", "x"), ("$ x $", "x"),
+        ("$x$ $y$", "$x$ $y$"), (r"$5$ and \pi", "5 and π"), (r"\displaystyle x", "x"),
+        (r"\lbrace x \rbrace", "{ x }"), (r"\euro 5", "€ 5"), (r"\frac{}{2}", "/2"), (r"\sqrt{}", "√"),
+        ("  \\pi   x  ", "π x"), (r"\$5 \text{ or } \{6\}", "$5 or {6}"), (r"{\pi}", "π"),
+    ],
+)  # fmt: skip
+def test_what_is_typeset_is_told_in_plain_signs(answer: str, plain: str) -> None:
+    assert plain_text(answer) == plain
+
+
+def test_nested_braces_are_taken_away_so_deep() -> None:
+    def nested(depth: int) -> str:
+        return r"\frac{" * depth + "1" + "}{2}" * depth
+
+    assert plain_text(nested(6)).count("/") == 6
+    assert r"\frac" in plain_text(nested(7))
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ('{"a":"\\\\pi"}', '{"a":"\\\\pi"}'), ('["\\\\frac"]', '["\\\\frac"]'),
+        (r"[1, \pi]", "[1, π]"), (r"\pi", "π"), (r"{\pi}", "π"),
+    ],
+)  # fmt: skip
+def test_of_json_each_letter_is_shown(answer: str, told: str) -> None:
+    assert shown(answer) == told
