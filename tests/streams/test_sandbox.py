@@ -137,6 +137,42 @@ def test_what_it_leaves_running_ends_with_it() -> None:
     assert graded(forks, "") == ("right", "its tests pass")
 
 
+@shut_in
+def test_what_it_sees_is_small_read_only_and_without_devices() -> None:
+    """Of the system only libraries and this Python; places without set-user-id; limits that nobody can raise."""
+    shown = [place for place in ("/usr", "/lib", "/lib64", "/bin") if os.path.lexists(place)]
+    python = os.path.realpath(sys.base_prefix)
+    roots = sorted({place.split("/")[1] for place in (*shown, python, "/tmp")})
+    links = {place: os.readlink(place) for place in shown if os.path.islink(place)}
+    read_only, no_programs_of_others, no_devices = os.ST_RDONLY, os.ST_NOSUID, os.ST_NODEV
+    asked = f"""
+import os, resource, sys
+assert sorted(os.listdir("/")) == {roots!r}
+assert all(os.readlink(place) == target for place, target in {links!r}.items())
+assert os.getcwd() == "/tmp" == os.environ["HOME"]
+assert os.environ["LANG"] == "C.UTF-8"
+assert (sys.flags.isolated, sys.flags.no_site, __name__) == (1, 1, "answer")
+both = {no_programs_of_others | no_devices}
+for place, more in (("/", {read_only}), ("/usr", {read_only}), ({python!r}, {read_only}), ("/tmp", 0)):
+    assert os.statvfs(place).f_flag & (both | {read_only}) == both | more
+sizes = [os.statvfs(place).f_blocks * os.statvfs(place).f_frsize for place in ("/", "/tmp")]
+assert sizes == [1 << 20, 3 << 20]
+assert [os.stat(place).st_mode & 0o777 for place in ("/", "/tmp")] == [0o755, 0o777]
+names = ("CPU", "AS", "FSIZE", "NOFILE", "NPROC", "CORE")
+found = [resource.getrlimit(getattr(resource, "RLIMIT_" + name)) for name in names]
+assert found == [(most, most) for most in (7, 1 << 28, 3 << 20, 64, 64, 0)]
+"""
+    cell = Sandbox(cpu_s=7, memory_bytes=1 << 28, file_bytes=3 << 20)
+    assert cell.grade("", asked).detail == "its tests pass"
+
+
+@shut_in
+def test_the_name_of_an_error_is_told_as_far_as_it_is_short() -> None:
+    raised = f"raise type({'X' * 200!r}, (Exception,), {{}})"
+    assert graded(raised) == ("wrong", f"its tests fail: {'X' * 73}")
+    assert graded("import sys\nprint(__name__, file=sys.stderr)", "x = 1")[0] == "right"
+
+
 # ── Where it is not run ──────────────────────────────────────────────────────────────────────
 
 
