@@ -21,7 +21,7 @@ from streams.research.analysis.plots import (
     without,
 )
 from streams.research.bench.exports import exports, latex, spelt, table_csv
-from streams.research.bench.tables import shown
+from streams.research.bench.tables import Shown, shown
 from tests.streams.bench.test_printed import ours
 
 AWKWARD = 'a, "b" & 50% of $x_1$ #2 {~^\\} <|> [c] *\nλ ≤ 0.5 → MC² ± – --'
@@ -171,6 +171,39 @@ def test_latex_is_whole_however_awkward_its_words_are() -> None:
     assert r"\par Calls used in the mean: a\_b 9.5 of 16." in latex(shown(TABLE))
     heads = checked(dict(exports(made()))["measured.tex"])[0]
     assert heads[0].strip() == "data"
+
+
+def test_a_table_has_a_second_head_only_where_columns_have_parts() -> None:
+    plain = Shown("T", (("a", ()), ("b", ())), [["x", "1", "2"]], "Under.", "run")
+    assert latex(plain).splitlines() == [
+        r"% \usepackage{booktabs}",
+        r"\begin{table}",
+        r"\caption{T}",
+        r"\begin{tabular}{lrr}",
+        r"\toprule",
+        r"run & a & b \\",
+        r"\midrule",
+        r"x & 1 & 2 \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\par Under.",
+        r"\end{table}",
+    ]
+    parts = Shown(
+        "T", (("a", ("paper", "ours")), ("b", ("ours",)), ("c", ())), [["x", "1", "2", "3", "4"]]
+    )
+    assert latex(parts).splitlines()[3:] == [
+        r"\begin{tabular}{lrrrr}",
+        r"\toprule",
+        r" & \multicolumn{2}{c}{a} & b & c \\",
+        r" & paper & ours & ours &  \\",
+        r"\midrule",
+        r"x & 1 & 2 & 3 & 4 \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    assert parts.head == ["", "a: paper", "ours", "b: ours", "c"]
 
 
 def test_the_check_sees_what_is_not_escaped() -> None:

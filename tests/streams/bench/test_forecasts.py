@@ -226,19 +226,21 @@ def test_every_prune_is_audited_once(
     runs = {"a": {"policy": "cot2_meta", "audit": True, "limits": limits, "settings": settings}}
     prunes = [NodePruned(round=at, node="1", value=0.1) for at in range(3)]
     mine = walk("a", "+-", events=prunes)
-    first, second = (at for at, _ in mine[0].case.trace.events[:2])
+    first, second, third = (at for at, _ in mine[0].case.trace.events)
     journals = {
         "1": fork(mine[0], 1, at=first),
         "2": fork(mine[0], 3, at=second),
         "3": fork(mine[1], 9, at="77.0.0"),
+        "4": fork(mine[0], 1, at=third),
+        "5": fork(mine[0], 1, at=third),
     }
     results = Results((), groups={("a", "d"): mine}, reading=Reading(journals=journals))
     found = told(planner(recipe(runs), [cell("a")]), of=results)
-    lacking = 2 * own + 1 + 3
+    lacking = 2 * own + 3
     assert found == {
         "a audits what it pruned": (
-            *(2, lacking, lacking * (2 * own + 16)),
-            *(2.0 * lacking, 22.0 * lacking, 0.5 * lacking),
+            *(4, lacking, lacking * (2 * own + 16)),
+            *(1.5 * lacking, 16.5 * lacking, 0.375 * lacking),
         )
     }
 

@@ -317,6 +317,7 @@ def test_the_page_says_what_the_lines_say() -> None:
     assert '<p class="prose">' not in bare
     assert '<p class="dim small prose">Not known of any: 95 %, ECE, AURC, F1.</p>' in bare
     nothing = plain() | {"measured": [], "comparisons": {}}
+    assert "Not known of any" not in html(nothing, plots=False)
     assert "<h2>Details</h2>" not in html(nothing, plots=False)
 
 

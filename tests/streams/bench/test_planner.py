@@ -78,7 +78,9 @@ def test_all_that_an_outcome_hangs_on_is_in_a_cell_s_name() -> None:
         one(data={"g": {"source": "game24:901-904"}}),
         one(data={"g": {"source": "game24:902-904"}}),
         one(options=Options(problems=2)),
+        one(data={"g": {"source": "game24:901-903", "perturb": "S5"}}),
     ]
+    assert [cell.plan.perturb for cell in cells[-2:]] == [None, "S5"]
     assert len({cell.plan.memory for cell in cells}) == len(cells)
 
 
