@@ -8,6 +8,7 @@ from typing import Any
 from handlers.policies.base import Conclusion, Task
 from handlers.policies.mgv import MGV_ACQUISITION
 from handlers.policies.mgv.acquisition import acquire
+from handlers.policies.mgv.parts import part
 from handlers.policies.mgv.settings import AcquisitionSettings, MgvSettings
 from schemas.answer_type import AnswerType
 from schemas.memory import Memory
@@ -374,3 +375,23 @@ def test_a_form_that_is_mended_takes_the_call_of_the_judgement_and_stops_nobody(
     10 experience.kept rounds=[1 2] of=2
     = (answer=96 ended_by=max_rounds confidence=0)
     """)
+
+
+def test_each_member_s_part_of_a_set_is_what_was_asked_felt_and_done_for_it() -> None:
+    memory = remembering(past("nine"), case("hard", "wrong", problem="A hard one?"))
+    tasks = [(replace(SHORT, memory_version=1), 4), (Task("a", "A hard one?", "stories", 7, 1), 4)]
+    settings = AcquisitionSettings.resolve("service", {"max_rounds": 2, "confidence": "verbal"})
+    model = Model(["1", "2", "3", "4"], [0.4])
+    ran = run(acquire(tasks, settings), model, memory=memory, calls=8)
+    both = {6, 9, 10, 17, 18}  # the norm, what was shared out, and where lanes begin
+    for member, lane, own in (
+        ("r1", 0, {0, 1, 2, 7, 11, 12, 13, 19}),
+        ("a", 1, {3, 4, 5, 8, 14, 15, 16, 20}),
+    ):
+        found = [at for at, _ in part(ran.trace, f"stories/{member}").events]
+        assert {int(at) for at in found if "." not in at} == both | own
+        lanes = [at for at in found if "." in at]
+        assert lanes == [
+            at for at, _ in ran.events if at.startswith((f"10.{lane}.", f"18.{lane}."))
+        ]
+        assert lanes

@@ -325,3 +325,121 @@ def test_regulation_without_monitoring() -> None:
     13 experience.kept rounds=[0] of=1
     = (answer=95 ended_by=goal confidence=0.6 confidence_source=stated)
     """)
+
+
+def test_regulation_whose_limit_strikes_before_the_second_attempt() -> None:
+    ran = flavell(Model(["95"], [0.6], ["FAIL"]), calls=3)
+    assert told(ran) == lines(r"""
+    0 embed
+        12 trays of 8 rolls?
+    1 cases.reached round=0 subject=stories/r1 near=0 held=0
+    2 experience.felt experience=difficulty source=feel value=0.5 inputs=[[h 0.5] [cases 0]] round=0
+            subject=stories/r1
+    3 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=[[direct 0.5] [decompose
+            0.5] [define 0.5] [example 0.5] [plan 0.5] [simplify 0.5]] round=0 subject=stories/r1
+    4 reasoner attempt.direct max_tokens=8192 logprobs=True
+        problem: 12 trays of 8 rolls?
+    5 generated round=0 role=reasoner answer=95 source=4 parse=ok
+    7 confidence confidence.A temperature=0 max_tokens=8192
+        problem: 12 trays of 8 rolls?
+        trajectory: Step 1: try. / Final_answer: \boxed{95}
+    8 confidence.stated node=4 value=0.6 source=7 wording=A parse=first
+    9 experience.felt experience=confidence source=feel value=0.6 inputs=[[verbal 0.6]] round=0
+            subject=stories/r1
+    10 experience.felt experience=evaluative source=feel value=0.4 inputs=[[fragmented 0] [doubtful 0.4]
+            [unexpected 0] [uncertain progress 0.3333]] round=0 subject=stories/r1
+    11 strategy.matched level=metacognitive strategy=plausibility diagnosis=doubtful round=0
+            subject=stories/r1
+    12 monitor check.plausibility temperature=0 max_tokens=8192
+        problem: 12 trays of 8 rolls?
+        goal: An answer of the type asked for, that was checked and can be relied upon.
+        candidate: 95
+        trajectory: Step 1: try. / Final_answer: \boxed{95}
+    13 monitor.reported round=0 flag=YES source=12 parse=ok
+    14 experience.felt experience=difficulty source=feel value=0.45 inputs=[[h 0.5] [cases 0]] round=1
+            subject=stories/r1
+    15 strategy.matched level=cognitive strategy=decompose diagnosis=plain rates=[[decompose 0.5]
+            [define 0.5] [example 0.5] [plan 0.5] [simplify 0.5] [direct 0.3333]] round=1
+            subject=stories/r1
+    16 limit.reached which=calls
+    17 experience.kept rounds=[0 1] of=2
+    = (answer=95 ended_by=limit confidence=0.6 confidence_source=stated limit=calls)
+    """)
+
+
+def test_regulation_where_a_check_that_cannot_be_read_counts_as_a_failure() -> None:
+    def mute(question: Complete) -> str:
+        said = {"reasoner": solved("96"), "confidence": "Confidence=0.9"}
+        return said.get(question.role, "Hm.")
+
+    ran = flavell(mute, unread="zero", max_rounds=2)
+    assert told(ran) == lines(r"""
+    0 embed
+        12 trays of 8 rolls?
+    1 cases.reached round=0 subject=stories/r1 near=0 held=0
+    2 experience.felt experience=difficulty source=feel value=0.5 inputs=[[h 0.5] [cases 0]] round=0
+            subject=stories/r1
+    3 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=[[direct 0.5] [decompose
+            0.5] [define 0.5] [example 0.5] [plan 0.5] [simplify 0.5]] round=0 subject=stories/r1
+    4 reasoner attempt.direct max_tokens=8192 logprobs=True
+        problem: 12 trays of 8 rolls?
+    5 generated round=0 role=reasoner answer=96 source=4 parse=ok
+    7 confidence confidence.A temperature=0 max_tokens=8192
+        problem: 12 trays of 8 rolls?
+        trajectory: Step 1: try. / Final_answer: \boxed{96}
+    8 confidence.stated node=4 value=0.9 source=7 wording=A parse=first
+    9 experience.felt experience=confidence source=feel value=0.9 inputs=[[verbal 0.9]] round=0
+            subject=stories/r1
+    10 experience.felt experience=evaluative source=feel value=0.1 inputs=[[fragmented 0] [doubtful 0.1]
+            [unexpected 0] [uncertain progress 0]] round=0 subject=stories/r1
+    11 strategy.matched level=metacognitive strategy=plausibility diagnosis=doubtful round=0
+            subject=stories/r1
+    12 monitor check.plausibility temperature=0 max_tokens=8192
+        problem: 12 trays of 8 rolls?
+        goal: An answer of the type asked for, that was checked and can be relied upon.
+        candidate: 96
+        trajectory: Step 1: try. / Final_answer: \boxed{96}
+    13 reply.reparsed role=monitor source=12 reason=Finding: missing
+    14 monitor check.plausibility temperature=0 max_tokens=8192
+        problem: 12 trays of 8 rolls?
+        goal: An answer of the type asked for, that was checked and can be relied upon.
+        candidate: 96
+        trajectory: Step 1: try. / Final_answer: \boxed{96}
+        assistant: Hm.
+        user: This reply could not be read. Finding: missing. Write the whole reply again, in the [...]
+    15 monitor.reported round=0 source=14 parse=fallback
+    16 experience.felt experience=difficulty source=feel value=0.3 inputs=[[h 0.5] [cases 0]] round=1
+            subject=stories/r1
+    17 strategy.matched level=cognitive strategy=decompose diagnosis=plain rates=[[decompose 0.5]
+            [define 0.5] [example 0.5] [plan 0.5] [simplify 0.5] [direct 0.3333]] round=1
+            subject=stories/r1
+    18 reasoner attempt.decompose max_tokens=8192 logprobs=True
+        problem: 12 trays of 8 rolls?
+    19 generated round=1 role=reasoner answer=96 source=18 parse=ok
+    21 confidence confidence.A temperature=0 max_tokens=8192
+        problem: 12 trays of 8 rolls?
+        trajectory: Step 1: try. / Final_answer: \boxed{96}
+    22 confidence.stated node=18 value=0.9 source=21 wording=A parse=first
+    23 experience.felt experience=confidence source=feel value=0.9 inputs=[[verbal 0.9]] round=1
+            subject=stories/r1
+    24 experience.felt experience=evaluative source=feel value=1 inputs=[[fragmented 0] [doubtful 0.1]
+            [unexpected 0] [uncertain progress 1]] round=1 subject=stories/r1
+    25 strategy.matched level=metacognitive strategy=goal-conduciveness diagnosis=uncertain progress
+            round=1 subject=stories/r1
+    26 monitor check.goal-conduciveness temperature=0 max_tokens=8192
+        problem: 12 trays of 8 rolls?
+        goal: An answer of the type asked for, that was checked and can be relied upon.
+        candidate: 96
+        trajectory: Step 1: try. / Final_answer: \boxed{96}
+    27 reply.reparsed role=monitor source=26 reason=Finding: missing
+    28 monitor check.goal-conduciveness temperature=0 max_tokens=8192
+        problem: 12 trays of 8 rolls?
+        goal: An answer of the type asked for, that was checked and can be relied upon.
+        candidate: 96
+        trajectory: Step 1: try. / Final_answer: \boxed{96}
+        assistant: Hm.
+        user: This reply could not be read. Finding: missing. Write the whole reply again, in the [...]
+    29 monitor.reported round=1 source=28 parse=fallback
+    30 experience.kept rounds=[0 1] of=2
+    = (answer=96 ended_by=max_rounds confidence=0.9 confidence_source=stated)
+    """)
