@@ -331,3 +331,60 @@ def test_a_row_of_a_judge_is_measured_where_that_one_judged() -> None:
 
 def test_a_table_of_one_model_is_measured_whoever_answered() -> None:
     assert printed([block("Claude-4.5", mine={})], "another") == ([True], [])
+
+
+def test_a_cell_of_another_model_says_who_answered() -> None:
+    tables = [block("GPT-4o", mine={}), block("Qwen3-8B", mine={})]
+    made = recipe("a", tables=tables)
+    row, column = made.tables[0].rows["mine"], made.tables[0].columns["right"]
+    place = row.joined(column)
+
+    def said(groups: Mapping[tuple[str, str], list[Episode]]) -> Any:
+        return Answers.of(made, Results((), groups=dict(groups)), HERE).cell(place, made.tables[0])
+
+    both = [*walk("+-", model="z"), *walk("+-", model="b", seed=1)]
+    assert said({("a", "d"): both}) == {"ours": None, "why": "not measured: b, z answered"}
+    assert said({("a", "d"): []}) == {"ours": None, "why": "not measured: nobody answered"}
+
+
+def test_a_table_of_ours_has_the_paper_s_columns_and_each_run_once() -> None:
+    rows = {"x": {"run": "a", "paper": [1, 2]}, "y": {"run": "a", "paper": [3, 4]}}
+    columns = {
+        "right": {"data": "d", "metric": "accuracy"},
+        "calls": {"data": "d", "metric": "calls"},
+    }
+    tables = [
+        {"title": f"T{at}", "model": model, "note": "Noted.", "columns": columns, "rows": rows}
+        for at, model in enumerate(("GPT-4o", "Qwen3-8B"))
+    ]
+    made = recipe("a", tables=tables)
+    results = Results((), groups={("a", "d"): walk("+-", model="another")})
+    [table] = Answers.of(made, results, HERE).alone()
+    assert {name: table[name] for name in ("title", "model", "note", "columns")} == {
+        "title": "T0, ours", "model": "another", "note": "", "columns": ["right", "calls"],
+    }  # fmt: skip
+    [row] = table["rows"]
+    assert (row["name"], [cell["ours"]["value"] for cell in row["cells"]]) == ("x", [50.0, 1.0])
+    assert [(cell["paper"], cell["difference"], cell["why"]) for cell in row["cells"]] == [
+        (None, None, "")
+    ] * 2
+
+
+def test_a_row_of_a_role_is_measured_by_who_had_that_role_and_by_the_table_s_model() -> None:
+    replies = [
+        Completed(asked=f"complete {role} x", text="t", finish="stop", model=model)
+        for role, model in (("thinker", "m"), ("judge", "j"))
+    ]
+    groups = {("a", "d"): episodes(case("0", "right", replies))}
+
+    def measured(named: str, **row: Any) -> bool:
+        tables = [block(named, one={"role": "judge", **row}, two={"model": "n", "role": "judge"})]
+        made = recipe("a", tables=tables)
+        answers = Answers.of(made, Results((), groups=groups), HERE)
+        place = made.tables[0].rows["one"].joined(made.tables[0].columns["right"])
+        return answers.cell(place, made.tables[0])["ours"] is not None
+
+    assert measured("", model="j")
+    assert not measured("", model="m"), "it answered, and judged nothing"
+    assert measured("m", model="j")
+    assert not measured("j", model="j"), "who judges is not who answers"

@@ -271,6 +271,12 @@ def test_a_set_that_is_not_here_says_how_to_give_it() -> None:
     assert (instead["g"].read, instead["g"].stands_in) == ("game24:901-903", False)
 
 
+def test_what_stands_in_has_none_of_the_traits_that_were_wanted() -> None:
+    data = {"math": {"source": "math500", "only": {"level": "5"}}}
+    found = sources(recipe({}, data), Options(stand_in=True))["math"]
+    assert (found.read, found.problems, found.only) == ("game24:1-2", 2, {})
+
+
 def test_a_set_s_digest_is_that_of_the_lines_that_are_read(tmp_path: Path) -> None:
     lines = [{"id": f"{at}", "problem": f"What is {at}?"} for at in range(4)]
     file = tmp_path / "own.jsonl"
