@@ -17,7 +17,8 @@ def decides(given: Given) -> bool:
 
 def made(**said: Any) -> Grader:
     """A grader by whatever a user's file may hold."""
-    return Grader(**{"name": "a", "version": "1", "grade": decides, **said})
+    fields: dict[str, Any] = {"name": "a", "version": "1", "grade": decides, **said}
+    return Grader(**fields)
 
 
 MINE = Grader(name="mine", version="1.2", grade=decides)
