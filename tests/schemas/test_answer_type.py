@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from schemas.answer_type import SCHEMA_NODES, AnswerType, AnswerTypeSaid, filled_in
+from schemas.answer_type import SCHEMA_DEPTH, SCHEMA_NODES, AnswerType, AnswerTypeSaid, filled_in
 
 SAID: TypeAdapter[AnswerType] = TypeAdapter(AnswerTypeSaid)
 
@@ -97,3 +97,94 @@ def test_a_schema_that_could_take_long_is_refused(schema: dict[str, Any], what: 
 
 def test_a_schema_that_fits_is_taken() -> None:
     assert filled_in(doubling(5))["anyOf"][0]["anyOf"]
+
+
+@pytest.mark.parametrize(
+    ("said", "fits"),
+    [
+        ({"type": "number", "unit": "x" * 60}, True),
+        ({"type": "number", "unit": "x" * 61}, False),
+        ({"type": "number", "unit": ""}, False),
+        ({"type": "choice", "options": ["x" * 400, "y"]}, True),
+        ({"type": "choice", "options": ["x" * 401, "y"]}, False),
+        ({"type": "choice", "options": ["", "y"]}, False),
+        ({"type": "choice", "options": [" ", "y"]}, False),
+        ({"type": "choice", "options": [f"o{at}" for at in range(26)]}, True),
+        ({"type": "choice", "options": [f"o{at}" for at in range(27)]}, False),
+        ({"type": "choice", "options": ["A", "b"]}, True),
+        ({"type": "choice", "options": ["b", "x"]}, False),
+        ({"type": "choice", "options": ["c", "x"]}, True),
+        ({"type": "choice"}, True),
+        ({"type": "json", "schema": {"const": float("nan")}}, False),
+        ({"type": "json", "schema": {"const": 1 << 70}}, False),
+        ({"type": "json", "schema": {}}, True),
+    ],
+)
+def test_bounds_of_what_may_be_said(said: dict[str, Any], fits: bool) -> None:
+    if fits:
+        assert SAID.validate_python(said).type == said["type"]
+    else:
+        with pytest.raises(ValidationError):
+            SAID.validate_python(said)
+
+
+def test_a_schema_is_said_by_its_own_name_and_kept_whole() -> None:
+    said = SAID.validate_python({"type": "json", "schema": {"$defs": {"N": {"type": "number"}},
+                                                            "$ref": "#/$defs/N"}})  # fmt: skip
+    assert said.shape == {"type": "number"}
+    assert said.said == {"type": "json", "schema": {"type": "number"}}
+    assert said.text == '{"schema":{"type":"number"},"type":"json"}'
+    assert AnswerType.model_validate({"type": "json", "shape": {"type": "number"}}) == said
+
+
+def test_keywords_beside_a_reference_hold_as_well() -> None:
+    defs = {"N": {"type": "number", "title": "n"}, "T": True}
+    for beside, found in (
+        ({"minimum": 1}, {"type": "number", "title": "n", "minimum": 1}),
+        ({"title": "m"}, {"allOf": [{"type": "number", "title": "n"}, {"title": "m"}]}),
+        ({}, {"type": "number", "title": "n"}),
+    ):
+        assert filled_in({"items": {"$ref": "#/$defs/N", **beside}, "$defs": defs}) == {
+            "items": found
+        }
+    both = filled_in({"items": {"$ref": "#/$defs/T", "minimum": 1}, "$defs": defs})
+    assert both == {"items": {"allOf": [True, {"minimum": 1}]}}
+    with pytest.raises(ValueError, match="N holds itself"):
+        filled_in({"$ref": "#/$defs/N", "$defs": {"N": {"not": {"$ref": "#/$defs/N"}}}})
+    for nowhere in ("#/other/N", "$defs/N", "N"):
+        with pytest.raises(ValueError, match="names none of its"):
+            filled_in({"items": {"$ref": nowhere}, "$defs": defs})
+
+
+def nested(depth: int, inner: Any) -> dict[str, Any]:
+    for _ in range(depth):
+        inner = {"not": inner}
+    return {"not": inner}
+
+
+EMPTY: dict[str, Any] = {}
+
+
+@pytest.mark.parametrize(
+    ("schema", "fits"),
+    [
+        (nested(SCHEMA_DEPTH - 1, {}), True),
+        (nested(SCHEMA_DEPTH, {}), False),
+        (nested(SCHEMA_DEPTH - 2, {"const": [1]}), True),
+        (nested(SCHEMA_DEPTH - 2, {"const": [[1]]}), False),
+        (nested(SCHEMA_DEPTH - 2, {"const": {"a": 1}}), True),
+        (nested(SCHEMA_DEPTH - 2, {"const": {"a": {"b": 1}}}), False),
+        ({"allOf": [EMPTY] * (SCHEMA_NODES - 2)}, True),
+        ({"allOf": [EMPTY] * (SCHEMA_NODES - 1)}, False),
+        ({"enum": [1] * (SCHEMA_NODES - 2)}, True),
+        ({"enum": [1] * (SCHEMA_NODES - 1)}, False),
+        ({"properties": {str(at): True for at in range(SCHEMA_NODES - 1)}}, True),
+        ({"properties": {str(at): True for at in range(SCHEMA_NODES)}}, False),
+    ],
+)
+def test_a_schema_has_so_many_nodes_and_nests_so_deep(schema: dict[str, Any], fits: bool) -> None:
+    if fits:
+        assert filled_in(schema) == schema
+    else:
+        with pytest.raises(ValueError, match="more than 2,000 nodes or nests too deep"):
+            filled_in(schema)
