@@ -1,0 +1,313 @@
+"""A scope's state record by record: what it holds, what counts for nothing, and who is told what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+
+from schemas.events.base import Event
+from schemas.events.episode import Completed, Embedded, EpisodeClosed
+from schemas.events.learning import (
+    BatchClosed,
+    EmbedderChanged,
+    Graded,
+    KnowledgeRevised,
+    LessonDistilled,
+    MemoryVersioned,
+    ProblemForgotten,
+    TickPassed,
+)
+from schemas.identity import learning_id
+from schemas.memory import Memory
+from schemas.outcome import Outcome
+from schemas.usage import NOTHING
+from schemas.vectors import pack
+from state.folds.memory import MemoryFold, MemoryMismatch
+from state.folds.state import State, number_of, scope_of
+from tests.reflections import reflected
+
+SCOPE = "d/p/main/0"
+VECTOR = pack((1.0, 0.0))
+
+
+class Log:
+    """A state, and the records that it was fed, as forgetting reads them."""
+
+    def __init__(self) -> None:
+        self.state, self.told = State(), list[tuple[str, str, Event]]()
+        self.state.attach(self)
+
+    def say(self, episode: str, address: str, event: Event) -> None:
+        self.told.append((episode, address, event))
+        self.state.feed(len(self.told), episode, address, event)
+
+    def find(self, episode: str, address: str) -> Event | None:
+        return self.journal(episode).get(address)
+
+    def journal(self, episode: str) -> Mapping[str, Event]:
+        return {at: event for name, at, event in self.told if name == episode}
+
+    def episodes(self, scope: str, prefix: str) -> Iterable[str]:
+        return {name for name, _, _ in self.told if name.startswith(prefix)}
+
+    # -- what a worker and a learner say ------------------------------------------------------------
+
+    def ended(self, name: str, version: int = 0, *items: str) -> None:
+        said = reflected(
+            scope=SCOPE, problem_id=name, memory_version=version, items=items, confidence=0.5,
+            confidence_source="stated", settings="0f", backbones="m",
+        )  # fmt: skip
+        self.say(f"p/d/{name}/r", "reflected", said)
+
+    def graded(self, name: str, outcome: Outcome, **more: Any) -> None:
+        said = Graded(scope=SCOPE, outcome=outcome, grader="g@1", by="feedback", **more)
+        self.say(f"p/d/{name}/r", f"graded.{len(self.told)}", said)
+
+    def learns(self, *names: str, lessons: Iterable[str] = (), **more: Any) -> Memory:
+        """A batch of these is closed, says these lessons, and has its version."""
+        fold = self.state.memory(SCOPE)
+        number = fold.latest.number + 1
+        outcomes = tuple(self.state.outcomes.outcome(f"p/d/{name}/r") for name in names)
+        members = tuple(f"p/d/{name}/r" for name in names)
+        closed = BatchClosed(
+            scope=SCOPE, batch=number, members=members, outcomes=outcomes, previous=number - 1,
+            policy="p", policy_version="1", settings="0f", seed=1, calibration="platt-isotonic@1", **more,
+        )  # fmt: skip
+        episode = learning_id(SCOPE, number)
+        self.say(episode, "batch", closed)
+        for at, lesson in enumerate(lessons):
+            said = LessonDistilled(
+                id=lesson, role="a", polarity="do", text=f"text {lesson}", subject=f"d/{lesson}",
+                evidence=members, source="3", vector=VECTOR,
+            )  # fmt: skip
+            self.say(episode, str(at), said)
+        memory = fold.following(fold.learned(closed), number, 1, closed)
+        version = MemoryVersioned(scope=SCOPE, number=number, live_from=1, state=memory.state())
+        self.say(episode, "version", version)
+        return fold.latest
+
+
+def begun() -> Log:
+    """Two problems were solved, and one lesson was learned of each."""
+    log = Log()
+    for name in "xy":
+        log.ended(name)
+    log.learns("x", "y", lessons="xy")
+    return log
+
+
+def counted(log: Log) -> dict[str, tuple[int, int, int]]:
+    return {
+        name: (life.uses, life.right, life.wrong)
+        for (_, name), life in log.state.lives.known.items()
+    }
+
+
+def test_lessons_of_a_batch_become_items_and_episodes_that_had_them_count() -> None:
+    log = begun()
+    assert [item.id for item in log.state.memory(SCOPE).latest.items] == ["x", "y"]
+    assert log.state.digests == {(SCOPE, 1): log.state.memory(SCOPE).latest.state()}
+    log.ended("z", 1, "x", "y")
+    log.ended("w", 1, "x")
+    log.ended("v", 9, "x")
+    assert counted(log) == {"x": (2, 0, 0), "y": (1, 0, 0)}
+    log.graded("z", "right")
+    log.graded("w", "wrong")
+    assert counted(log) == {"x": (2, 1, 1), "y": (1, 1, 0)}
+    log.graded("z", "wrong")
+    assert counted(log) == {"x": (2, 0, 2), "y": (1, 0, 1)}
+    assert log.state.lives.known[SCOPE, "x"].off == log.state.offset == log.state.events
+    assert log.state.outcomes.offset("p/d/z/r") == len(log.told)
+    labels = log.learns("z", "w").labels
+    assert labels is not None
+    assert [(each.episode, each.right) for each in labels.new] == [
+        ("p/d/w/r", False), ("p/d/z/r", False),
+    ]  # fmt: skip
+
+
+def test_a_version_that_does_not_add_up_is_refused() -> None:
+    log = begun()
+    log.ended("z")
+    closed = BatchClosed(
+        scope=SCOPE, batch=2, members=("p/d/z/r",), outcomes=("unknown",), previous=1, policy="p",
+        policy_version="1", settings="0f", seed=1,
+    )  # fmt: skip
+    log.say(learning_id(SCOPE, 2), "batch", closed)
+    wrong = MemoryVersioned(scope=SCOPE, number=2, live_from=1, state="0f")
+    with pytest.raises(MemoryMismatch, match=f"{SCOPE}: version 2 does not add up to its records"):
+        log.say(learning_id(SCOPE, 2), "version", wrong)
+
+
+def test_what_stands_where_nobody_puts_it_counts_for_nothing() -> None:
+    log = begun()
+    before, known = log.state.hash(), log.state.memory(SCOPE).latest
+    lesson = LessonDistilled(
+        id="z", role="a", polarity="do", text="z", subject="d/z", evidence=(), source="3"
+    )
+    for episode, address, event in (
+        ("p/d/x/r", "4", lesson),
+        ("p/d/x/r", "version", MemoryVersioned(scope=SCOPE, number=2, live_from=1, state="0f")),
+        (learning_id(SCOPE, 9), "0", lesson),
+        (learning_id(SCOPE, 9), "version", MemoryVersioned(scope=SCOPE, number=9, live_from=1, state="0f")),
+        ("n/other/-", "tick.1", TickPassed(scope=SCOPE, batch=1)),
+    ):  # fmt: skip
+        log.say(episode, address, event)
+    assert log.state.hash() == before
+    assert log.state.memory(SCOPE).latest is known
+    assert log.state.strays.count == 4, "what a policy states while it solves is its own"
+    assert [note.split(" was ")[0] for note in log.state.strays.first] == [
+        "p/d/x/r at version: memory.versioned",
+        f"{learning_id(SCOPE, 9)} at 0: lesson.distilled",
+        f"{learning_id(SCOPE, 9)} at version: memory.versioned",
+        "n/other/- at tick.1: tick.passed",
+    ]
+    assert log.state.offset == log.state.events == len(log.told)
+
+
+def test_the_length_of_vectors_is_that_of_the_first_lessons() -> None:
+    log = Log()
+    log.ended("x")
+    closed = BatchClosed(
+        scope=SCOPE, batch=1, members=("p/d/x/r",), outcomes=("unknown",), previous=0, policy="p",
+        policy_version="1", settings="0f", seed=1,
+    )  # fmt: skip
+    log.say(learning_id(SCOPE, 1), "batch", closed)
+    for at, (dimensions, vectors, texts) in enumerate(
+        [(9, (), None), (7, (VECTOR,), ("0f",)), (2, (VECTOR,), None), (3, (VECTOR,), None)]
+    ):
+        made = Embedded(
+            asked="q", embedder="e", dimensions=dimensions, vectors=vectors, texts=texts
+        )
+        log.say(learning_id(SCOPE, 1), str(at), made)
+    assert log.state.dimensions == 2
+    log.say("p/d/x/r", "9", Embedded(asked="q", embedder="e", dimensions=5, vectors=(VECTOR,)))
+    assert log.state.dimensions == 2
+
+
+def test_a_forgotten_problem_takes_back_what_it_counted_and_what_is_said_of_it_later() -> None:
+    log = begun()
+    log.ended("z", 1, "x")
+    log.graded("z", "right")
+    log.say(
+        "n/" + SCOPE + "/-",
+        "forgotten.0",
+        ProblemForgotten(scope=SCOPE, domain="d", problem_id="z"),
+    )
+    at = len(log.told)
+    assert counted(log) == {"x": (0, 0, 0), "y": (0, 0, 0)}
+    assert log.state.forgotten == {SCOPE: {"p/d/z/": at}}
+    assert log.state.forgotten_since(SCOPE, "p/d/z/r") == at
+    assert log.state.forgotten_since(SCOPE, "p/d/x/r") is None
+    assert log.state.forgotten_since("other", "p/d/z/r") is None
+    log.graded("z", "wrong")
+    log.ended("z", 1, "x")
+    assert log.state.outcomes.outcome("p/d/z/r") == "unknown"
+    assert counted(log)["x"] == (0, 0, 0)
+    log.say(
+        "n/" + SCOPE + "/-",
+        "forgotten.1",
+        ProblemForgotten(scope=SCOPE, domain="d", problem_id="z"),
+    )
+    assert log.state.forgotten == {SCOPE: {"p/d/z/": at}}, "since when it is stays"
+    assert log.state.memory(SCOPE).forgetting.owed == []
+    log.say(
+        "n/" + SCOPE + "/-",
+        "forgotten.2",
+        ProblemForgotten(scope=SCOPE, domain="d", problem_id="x"),
+    )
+    assert log.state.memory(SCOPE).forgetting.owed == [1], "a version learned from it"
+
+
+def test_whoever_watches_is_told_what_has_to_be_written_again() -> None:
+    log = begun()
+    touched = log.state.watch()
+    log.ended("z", 1, "x")
+    assert touched.episodes == {"p/d/z/r"}
+    assert touched.waiting == {(SCOPE, "p/d/z/r")}
+    assert touched.lives == {(SCOPE, "x")}
+    assert touched.scopes == {SCOPE}
+    touched.clear()
+    assert not (touched.lives | touched.versions | touched.episodes | touched.batches)
+    log.graded("z", "right")
+    log.graded("z", "right")
+    assert touched.lives == {(SCOPE, "x")}
+    touched.clear()
+    closing = EpisodeClosed(status="answered", ended_by="x", usage=NOTHING)
+    log.say("p/d/w/r", "closed", closing)
+    said = Completed(asked="q", text="t", finish="stop", model="m")
+    log.say("p/d/w/r", "0", said)
+    assert (touched.episodes, touched.scopes, touched.lives) == ({"p/d/w/r"}, set(), set())
+    assert log.state.costs.columns["episodes"].calls == 1
+    touched.clear()
+    log.learns("z", lessons="z")
+    assert touched.versions == {(SCOPE, 2)}
+    assert touched.batches == {learning_id(SCOPE, 2)}
+    assert touched.waiting == {(SCOPE, "p/d/z/r")}
+    assert touched.lives == {(SCOPE, "z")}
+    assert not touched.anew
+    touched.clear()
+    log.say(
+        "n/" + SCOPE + "/-",
+        "forgotten.0",
+        ProblemForgotten(scope=SCOPE, domain="d", problem_id="q"),
+    )
+    assert touched.anew
+    touched.clear()
+    assert (touched.anew, touched.waiting, touched.scopes) == (False, set(), set())
+
+
+def test_a_hash_is_of_what_was_learned_and_of_no_place() -> None:
+    one, other = begun(), Log()
+    other.say("p/d/w/r", "0", Completed(asked="q", text="t", finish="stop", model="m"))
+    for name in "yx":
+        other.ended(name)
+    other.learns("x", "y", lessons="xy")
+    assert one.state.hash() == other.state.hash()
+    other.graded("x", "right")
+    graded = other.state.hash()
+    assert graded != one.state.hash()
+    one.graded("x", "right")
+    assert one.state.hash() == graded
+    one.ended("z", 1, "x")
+    assert one.state.hash() != graded
+    assert Log().state.hash() != graded
+
+
+def test_persons_words_wait_for_the_next_version() -> None:
+    log = begun()
+    fold = log.state.memory(SCOPE)
+    word = KnowledgeRevised(scope=SCOPE, item="x", name="x", change="retired", by="ann")
+    log.say(f"n/{SCOPE}/-", "revised.0", word)
+    assert fold.words == {"revised.0": word}
+    log.ended("z")
+    memory = log.learns("z", revised=("revised.0",), retirement="opportunities@1")
+    assert [item.id for item in memory.items] == ["y"]
+    assert [item.id for _, item in memory.aside] == ["x"]
+    assert fold.words == {}
+    assert log.state.lives.known[SCOPE, "x"].retired
+    assert fold.changing is None
+    log.say(f"n/{SCOPE}/-", "embedder.0", EmbedderChanged(scope=SCOPE, embedder="minilm"))
+    assert fold.changing is None, "it holds no vectors that anybody named"
+
+
+def test_what_learning_episodes_may_still_say() -> None:
+    fold = MemoryFold(SCOPE)
+    assert [fold.awaits(learning_id(SCOPE, number)) for number in (0, 1)] == [True, False]
+    assert not fold.awaits(learning_id("other", 0))
+    assert not fold.awaits("p/d/x/r")
+    assert not fold.awaits(f"b/{SCOPE}/0.1")
+    log = begun()
+    known = log.state.memory(SCOPE)
+    assert [known.awaits(learning_id(SCOPE, number)) for number in (0, 1, 2)] == [False] * 3
+    with pytest.raises(LookupError, match="p/d/q/r left no reflection"):
+        known.reflection("p/d/q/r")
+    with pytest.raises(LookupError, match=f"{SCOPE}: batch 7 is not on the log"):
+        known.closing(7)
+    with pytest.raises(LookupError, match="this needs the log to read p/d/q/r from"):
+        fold.reflection("p/d/q/r")
+    assert known.reflection("p/d/x/r").problem_id == "x"
+    assert known.closing(1).members == ("p/d/x/r", "p/d/y/r")
+    assert [item.id for item in known.kept(1)] == ["x", "y"]
+    assert (scope_of(learning_id(SCOPE, 7, 2)), number_of(learning_id(SCOPE, 7, 2))) == (SCOPE, 7)
