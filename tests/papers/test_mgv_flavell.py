@@ -183,6 +183,8 @@ def test_evaluative_scores_by_hand() -> None:
     assert evaluative(Result("a", 1.0, cut=True), 0.5)[0] == 1.0
     assert evaluative(Result("a", 1.0, other_type=True), 0.5)[2] == 1.0
     assert evaluative(Result("a", 1.0, repeats=True), 0.5)[3] == 1.0
+    told = [evaluative(Result("a", 1.0, goals=4, results=each), 0.5)[0] for each in (1, 4, 6)]
+    assert told == [0.75, 0.0, 0.0]
 
 
 # ── Tuples and beliefs ───────────────────────────────────────────────────────────────────────
