@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from schemas.events.base import Event
 from schemas.events.learning import BatchClosed, MemoryVersioned, ProblemForgotten, TickPassed
 from schemas.outcome import Outcome
 from state.folds.windows import Due, Head, ScopeWindow, Series, Windows
@@ -32,7 +33,8 @@ def window(*said: Any, stream: int = 2) -> ScopeWindow:
     """A window that has heard this: events of the scope, and (episode, event) of members."""
     made = ScopeWindow(stream, frozenset({"game24"}))
     for each in said:
-        made.feed(*(each if isinstance(each, tuple) else ("n/s", each)))
+        episode, event = ("n/s", each) if isinstance(each, Event) else each
+        made.feed(episode, event)
     return made
 
 

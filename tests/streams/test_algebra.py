@@ -14,6 +14,7 @@ from streams.answering.grading import opinions
 from streams.answering.grading.algebra import NotAlgebra, algebra
 from streams.answering.grading.opinions import by_math_verify, by_sympy, opinion
 from tests.late import Late
+from tests.stand_ins import noting
 
 sympy = Late("sympy")
 
@@ -171,7 +172,7 @@ def test_math_verify_is_asked_for_formulas_the_reference_first_and_without_a_clo
 ) -> None:
     """Its own time limits work by signals; the process that it runs in is killed instead."""
     library = Verifier(right)
-    monkeypatch.setattr(opinions, "import_module", lambda name: {"math_verify": library}[name])
+    monkeypatch.setattr(opinions, "import_module", {"math_verify": library}.__getitem__)
     assert by_math_verify("1+x", "x+1") == said
     assert library.asked == [("$x+1$", None), ("$1+x$", None), (["$x+1$"], ["$1+x$"], None)]
     assert by_math_verify("?", "x") == by_math_verify("x", "?") == "unknown"
@@ -193,7 +194,7 @@ def test_the_process_of_the_second_opinions_answers_a_line_with_a_line(
 ) -> None:
     limits: list[Any] = []
     loaded: list[str] = []
-    monkeypatch.setattr(resource, "setrlimit", lambda *said: limits.append(said))
+    monkeypatch.setattr(resource, "setrlimit", noting(limits))
     monkeypatch.setattr(opinions, "import_module", loaded.append)
     monkeypatch.setattr(opinions, "opinion", joined)
     monkeypatch.setattr(sys, "argv", ["opinions", "sympy", "math_verify"])

@@ -306,7 +306,7 @@ class Hub:
 @pytest.fixture
 def library(monkeypatch: pytest.MonkeyPatch) -> Hub:
     found = Hub({"a": "é", "at": Path("x")}, {"a": 2})
-    monkeypatch.setattr(hub, "import_module", lambda name: {"datasets": found}[name])
+    monkeypatch.setattr(hub, "import_module", {"datasets": found}.__getitem__)
     return found
 
 

@@ -16,6 +16,7 @@ from streams.answering.grading import grader
 from streams.answering.grading.grader import Grading
 from streams.answering.grading.process import Died, Helper, NoAnswer
 from streams.answering.grading.sandbox import Sandbox
+from tests.stand_ins import always
 
 Said = str | Exception
 OPEN = ("1+x^2", "x^2+1")
@@ -64,7 +65,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Open:
         return Grading(**more), made[-1]
 
     monkeypatch.setattr(grader, "Helper", worker)
-    monkeypatch.setattr(grader, "find_spec", lambda name: name)
+    monkeypatch.setattr(grader, "find_spec", always("here"))
     return with_words
 
 
@@ -112,11 +113,11 @@ def test_a_question_names_the_library_and_bounds_it(opened: Open) -> None:
 def test_a_library_that_is_not_there_is_neither_loaded_nor_asked(
     opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grader, "find_spec", lambda name: None if name == "math_verify" else name)
+    monkeypatch.setattr(grader, "find_spec", {"sympy": "here"}.get)
     grading, worker = opened(["right"])
     assert grading.grade_now(*OPEN).grader == "sympy@1"
     assert worker.arguments[-1] == "sympy"
-    monkeypatch.setattr(grader, "find_spec", lambda _: None)
+    monkeypatch.setattr(grader, "find_spec", always(None))
     grading, worker = opened([])
     assert grading.grade_now(*OPEN).detail == (
         f"{UNDECIDED}; sympy is not installed (pip install 'metalogue[math]')"
@@ -150,7 +151,11 @@ def test_of_several_references_the_one_counts_that_says_most_for_the_answer(open
 def test_what_is_decided_asks_nobody(opened: Open) -> None:
     grading, worker = opened([])
     typed = AnswerType(type="yes_no")
-    for how in (grading.grade_now, lambda *a, **k: asyncio.run(grading.grade(*a, **k))):
+
+    def in_a_loop(*asked: Any, **more: Any) -> Grade:
+        return asyncio.run(grading.grade(*asked, **more))
+
+    for how in (grading.grade_now, in_a_loop):
         assert how("4", "4").outcome == "right"
         assert how("4", "5").outcome == "wrong"
         assert how(None, "x").outcome == "withheld"
@@ -295,7 +300,7 @@ def test_a_process_that_went_before_it_was_asked_is_gone(helper: Helper) -> None
 
 
 def test_an_answer_and_its_tests_are_measured_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streams.answering.grading.sandbox.which", lambda _: None)
+    monkeypatch.setattr("streams.answering.grading.sandbox.which", always(None))
     within = Sandbox().grade("x" * 60_000, "y" * 40_000)
     assert within.detail == "not measured: this system has no unshare"
     beyond = Sandbox().grade("x" * 60_000, "y" * 40_001)
@@ -306,7 +311,7 @@ def test_an_answer_and_its_tests_are_measured_together(monkeypatch: pytest.Monke
 def test_code_that_would_not_be_shut_in_is_missing_what_it_needs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Sandbox, "run", lambda *_: "AssertionError")
+    monkeypatch.setattr(Sandbox, "run", always("AssertionError"))
     assert Sandbox().missing() == "code would not be shut in (AssertionError)"
-    monkeypatch.setattr(Sandbox, "run", lambda *_: None)
+    monkeypatch.setattr(Sandbox, "run", always(None))
     assert Sandbox().missing() is None

@@ -22,6 +22,7 @@ from streams.answering.grading import own, plugged
 from streams.answering.grading.own import Failed, NoGrader, OwnGrader, given_of, own_grader
 from streams.answering.grading.plugged import decided, from_file, from_module, serve
 from streams.answering.grading.process import Died, NoAnswer
+from tests.stand_ins import always, noting
 
 TEXT = """
 import helper_of_mine
@@ -70,13 +71,13 @@ def test_a_grader_is_loaded_from_a_file_with_what_lies_beside_it(path: Path) -> 
 def test_an_installed_grader_is_loaded_by_its_module(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.syspath_prepend(str(path.parent))
+    sys.path.insert(0, str(path.parent))  # the fixture keeps what was there
     grader, source = from_module("mine_of_mine", "it")
     assert (grader.name, source) == ("it", digest(path))
     with pytest.raises(Nonsense, match="mine_of_mine:other: expected a Grader"):
         from_module("mine_of_mine", "other")
     built = SimpleNamespace(it=grader, __file__=None)
-    monkeypatch.setattr(plugged, "import_module", lambda _: built)
+    monkeypatch.setattr(plugged, "import_module", always(built))
     assert from_module("built", "it")[1] == hashlib.sha256(b"").hexdigest()[:12]
 
 
@@ -100,7 +101,7 @@ def test_what_a_grader_says_or_does_is_told() -> None:
         "detail": "not sure",
     }
     assert seen == [Given(answer="a", references=("b", "c"), problem="p", dataset="d")]
-    assert decided(grader(lambda _: 7), asked())["failed"].startswith("said 7: expected True")
+    assert decided(grader(always(7)), asked())["failed"].startswith("said 7: expected True")
 
     def exits(given: Given) -> Any:
         raise SystemExit("x" * 400)
@@ -114,11 +115,11 @@ def served(
 ) -> tuple[list[Any], list[Any]]:
     """What the process writes, and which limits it sets."""
     out, limits = io.StringIO(), list[Any]()
-    monkeypatch.setattr(resource, "setrlimit", lambda *said: limits.append(said))
-    monkeypatch.setattr(signal, "alarm", lambda seconds: limits.append(seconds))
-    monkeypatch.setattr(os, "dup", lambda _: 9)
-    monkeypatch.setattr(os, "dup2", lambda *both: limits.append(both))
-    monkeypatch.setattr(os, "fdopen", lambda *_, **__: out)
+    monkeypatch.setattr(resource, "setrlimit", noting(limits))
+    monkeypatch.setattr(signal, "alarm", noting(limits, alone=True))
+    monkeypatch.setattr(os, "dup", always(9))
+    monkeypatch.setattr(os, "dup2", noting(limits))
+    monkeypatch.setattr(os, "fdopen", always(out))
     monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(map(json.dumps, questions))))
     serve(sort, place, attribute)
     return [json.loads(line) for line in out.getvalue().splitlines()], limits
@@ -264,9 +265,11 @@ def test_a_grader_is_found_by_its_file_or_by_its_installed_name(
     serves = "-m", "streams.answering.grading.plugged"
     assert children[-1][0] == (*serves, "file", str(path), "it")
     entries = {"theirs": EntryPoint("theirs", "pack.age:them", own.GROUP)}
-    monkeypatch.setattr(
-        own, "entry_points", lambda group: entries.values() if group == own.GROUP else []
-    )
+
+    def installed(group: str) -> list[EntryPoint]:
+        return [*entries.values()] if group == own.GROUP else []
+
+    monkeypatch.setattr(own, "entry_points", installed)
     own_grader("theirs")
     assert children[-1][0] == (*serves, "module", "pack.age", "them")
     told = "no grader 'ours': give FILE.py:NAME, or an installed one (theirs)"
@@ -295,7 +298,11 @@ def test_a_grader_that_says_that_it_needs_no_label_is_asked_without_one(
 def test_a_process_that_says_nothing_readable_is_no_grader(
     path: Path, monkeypatch: pytest.MonkeyPatch, children: list[tuple[Any, Child]]
 ) -> None:
-    monkeypatch.setattr(Child, "start", lambda self: setattr(self, "hello", "no json"))
+
+    def mumbles(self: Child) -> None:
+        self.hello = "no json"
+
+    monkeypatch.setattr(Child, "start", mumbles)
     with pytest.raises(NoGrader, match=f"^{path}:it: it could not be loaded: Expecting value"):
         own_grader(f"{path}:it")
     assert children[-1][1].log == ["close"]

@@ -228,7 +228,11 @@ def test_a_tenant_s_reply_is_booked_while_its_call_is_open() -> None:
 
 def test_a_person_is_waited_for_by_a_problem_s_own_episode_alone() -> None:
     heard: dict[tuple[str, str], Feedback] = {}
-    people: Any = SimpleNamespace(reply=lambda episode, address: heard.get((episode, address)))
+
+    def reply(episode: str, address: str) -> Feedback | None:
+        return heard.get((episode, address))
+
+    people: Any = SimpleNamespace(reply=reply)
     world, _ = worked()
     nobody = ReviewAnswered(asked="asked", result="nobody")
     assert ask(world, Review("Is it right?")) == nobody

@@ -23,6 +23,7 @@ from streams.research.analysis import effect, effects
 from streams.research.analysis.effect import Effect, Pair
 from streams.research.analysis.effects import Effects, Probe, Probed, most_probed, probes
 from streams.research.analysis.statistics import paired_interval
+from tests.stand_ins import always
 from tests.streams.bench.worlds import case
 
 POSED = Problem(id="a", problem="what is 6 * 7?", domain="d", policy="cot")
@@ -258,7 +259,7 @@ def test_a_probe_goes_its_own_way_from_the_first_question_on(
 ) -> None:
     runs = Runs(monkeypatch, effect, "42")
     journal = {"opened": OPENED, "10.0.0": reply(), "2.0.0": reply(), "closed": closed()}
-    log: Any = SimpleNamespace(journal=lambda _: journal)
+    log: Any = SimpleNamespace(journal=always(journal))
     world: Any = SimpleNamespace(description="m", grant="g")
     cases = [case(at, outcome, reference="42", answer="41", usage=Usage(calls=9)) for at in "ab"]
     found = asyncio.run(effect.effect(log, cases, "L1", world))
@@ -279,18 +280,19 @@ def life(id: str, scope: str = "s") -> ItemUsage:
 def told(used: list[ItemUsage], grade: Known = NOTHING) -> Any:
     """A state in which every episode used these items and was graded so."""
     return SimpleNamespace(
-        outcomes=SimpleNamespace(of=lambda _: grade),
-        lives=SimpleNamespace(used_in=lambda _: tuple(used)),
+        outcomes=SimpleNamespace(of=always(grade)),
+        lives=SimpleNamespace(used_in=always(tuple(used))),
         memories={"s": None, "other": None},
     )
 
 
 @pytest.fixture
 def reading(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        effects, "probes_ended", lambda log, after, upto: log.probes_ended(after, upto)
-    )
-    monkeypatch.setattr(effects, "references", lambda _: {"d/a": "42"})
+    def ended(log: Log, after: int, upto: int) -> Iterable[str]:
+        return log.probes_ended(after, upto)
+
+    monkeypatch.setattr(effects, "probes_ended", ended)
+    monkeypatch.setattr(effects, "references", always({"d/a": "42"}))
 
 
 @pytest.mark.usefixtures("reading")
@@ -330,8 +332,12 @@ def test_all_scopes_of_a_log_are_measured_and_a_log_without_probes_is_not_folded
     log: Any = Log(f1=side_run(without=("L1",)))
     log.end = lambda: 1
     state = told([life("L1"), life("L1", "other")], known("wrong"))
-    monkeypatch.setattr(effects, "fold", lambda *_: state)
+    monkeypatch.setattr(effects, "fold", always(state))
     assert set(effects.measured_on(log)) == {("s", "L1"), ("other", "L1")}
-    monkeypatch.setattr(effects, "fold", lambda *_: pytest.fail("it was folded"))
+
+    def folded(*_: Any) -> None:
+        pytest.fail("it was folded")
+
+    monkeypatch.setattr(effects, "fold", folded)
     log.ended = []
     assert effects.measured_on(log) == {}

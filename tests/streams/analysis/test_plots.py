@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -29,9 +29,10 @@ from streams.research.analysis.plots import (
     told,
     without,
 )
+from tests.stand_ins import noting
 
 LINE = [(0.0, 1.0), (1.0, 3.0)]
-See: Any = Callable[..., Any]
+See: TypeAlias = Callable[..., Any]
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def see(monkeypatch: pytest.MonkeyPatch) -> See:
     """Draws, and gives the figure as Matplotlib holds it just before it is written."""
     figure: Any = import_module("matplotlib.figure").Figure
     kept: list[Any] = []
-    monkeypatch.setattr(figure, "savefig", lambda self, *_, **__: kept.append(self))
+    monkeypatch.setattr(figure, "savefig", noting(kept, alone=True))
 
     def draw(plot: Plot | Panels, **how: Any) -> Any:
         drawn(plot, **how)
@@ -229,7 +230,11 @@ def test_a_reader_s_own_settings_change_no_byte() -> None:
 
 
 def test_files_are_numbered_and_named_by_what_they_show(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plots, "drawn", lambda _, theme, form: f"{theme} {form}".encode())
+
+    def named(_: Plot, theme: str, form: str) -> bytes:
+        return f"{theme} {form}".encode()
+
+    monkeypatch.setattr(plots, "drawn", named)
     long = Plot("x" * 59 + " yz", {"a": LINE})
     made = files([Plot("Risk, by COVERAGE!", {"a": LINE}), Plot("empty", {"a": []}), long], "png")
     assert made == [
@@ -258,7 +263,11 @@ def test_a_page_holds_a_plot_by_colours_and_panels_by_screen_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(plots, "can_draw", lambda: True)
-    monkeypatch.setattr(plots, "drawn", lambda _, theme, shape: f"{shape} {theme}".encode())
+
+    def named(_: Plot, theme: str, shape: str) -> bytes:
+        return f"{shape} {theme}".encode()
+
+    monkeypatch.setattr(plots, "drawn", named)
     panels = Panels("p", "x", (Panel("y", ((1.0, 2.0),), ("2",)),), "told <so>")
     lone, both = in_page([Plot("t & u", {"a": LINE, "b": []}), panels, Panels("", "", (), "")])
     begun = "data:image/svg+xml;base64,"

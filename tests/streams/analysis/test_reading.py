@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -374,8 +375,7 @@ def test_a_person_s_word_on_an_answer_counts_also_where_he_could_not_tell() -> N
 
 def case(answer: str | None, known: Known, **more: Any) -> Case:
     made = next(reading({"p/d/a/r": {**episode("a"), "closed": closed(answer)}}).cases())
-    values: dict[str, Any] = {name: getattr(made, name) for name in made.__dataclass_fields__}
-    return Case(**{**values, "known": known, **more})
+    return replace(made, known=known, **more)
 
 
 def test_other_answers_of_a_case_are_judged_as_its_own_was() -> None:

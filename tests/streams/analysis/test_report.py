@@ -11,6 +11,7 @@ import pytest
 from streams.research.analysis import plots as drawing
 from streams.research.analysis.plots import MISSING, Plot, bars
 from streams.research.analysis.report import html, markdown, plots
+from tests.stand_ins import always
 
 STATED: dict[str, Any] = {
     "answers": 3, "left_out": 1,
@@ -122,8 +123,10 @@ def test_every_figure_of_an_analysis_in_markdown() -> None:
 
 
 def test_without_a_judge_a_model_s_answers_and_what_nobody_knows_there_is_less_to_say() -> None:
-    unread = {"rewards": {**SEARCH["rewards"], "judged": 0, "cumulative_reward": []}}
-    figures = {**SEARCH, **unread, "parse_rates": {}, "parsed": 0, "graded": 4}
+    unread: dict[str, Any] = {
+        "rewards": {**SEARCH["rewards"], "judged": 0, "cumulative_reward": []}
+    }
+    figures: dict[str, Any] = {**SEARCH, **unread, "parse_rates": {}, "parsed": 0, "graded": 4}
     del figures["judge"]
     said = markdown({"episodes": 4, "simulated": False, "learning": {}, "runs": {"a": figures}})
     assert said.startswith("# Analysis of 4 episodes\n\n| run | n |")
@@ -169,7 +172,7 @@ def test_a_page_says_what_markdown_says(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_page_s_plots_stand_where_their_figures_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "can_draw", lambda: True)
-    monkeypatch.setattr(drawing, "drawn", lambda *_, **__: b"a drawing")
+    monkeypatch.setattr(drawing, "drawn", always(b"a drawing"))
     body = html(MADE).partition("<main>")[2]
     found = re.findall(r'<h[12]>(.*?)</h[12]>|alt="(.*?)"', body)
     assert [unescape(heading or alt) for heading, alt in found] == [

@@ -28,6 +28,7 @@ from streams.research.analysis.verdicts import (
     undecided,
     verdicts,
 )
+from tests.stand_ins import always
 from tests.streams.bench.worlds import OPENED, case
 
 # ── Asking ───────────────────────────────────────────────────────────────────────────────────
@@ -102,7 +103,7 @@ def test_a_judge_sees_an_answer_and_its_references_and_nothing_of_how_it_came_ab
     monkeypatch.setattr(module, "forked_work", work)
     monkeypatch.setattr(module, "run_fork", run)
     journal = dict.fromkeys(("opened", "10.0.0", "2.0.0", "closed"))
-    log: Any = SimpleNamespace(journal=lambda _: journal)
+    log: Any = SimpleNamespace(journal=always(journal))
     world: Any = SimpleNamespace(description="m", grant="g")
     cases = [open_case(name, reference=reference) for name in "ab"]
     found: Any = asyncio.run(judge(log, cases, world, print))
@@ -133,7 +134,7 @@ def test_not_all_of_many_answers_are_put_to_a_judge_at_once(
 
     monkeypatch.setattr(module, "forked_work", work)
     monkeypatch.setattr(module, "run_fork", run)
-    log: Any = SimpleNamespace(journal=lambda _: {"1.0.0": None})
+    log: Any = SimpleNamespace(journal=always({"1.0.0": None}))
     world: Any = SimpleNamespace(description="m", grant="g")
     cases = [open_case(str(at)) for at in range(20)]
     found: Any = asyncio.run(judge(log, cases, world, print))
