@@ -1,12 +1,16 @@
-"""A bench on a broker makes the report of one on a file."""
+"""A bench on a broker makes the report of one on a file, and tells what an operator would see."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from pathlib import Path
 
 import pytest
 
+from streams.research.bench import kafka_paced
+from streams.runtime.kafka.place import KafkaAddress
 from tests.live.kafka_here import Cluster, Flat, missing
 
 pytestmark = [
@@ -47,3 +51,27 @@ def test_a_bench_means_on_kafka_what_it_means_embedded(cluster: Cluster, tmp_pat
     for ending in ("json", "md", "html"):
         name = f"both.{ending}"
         assert (tmp_path / "kafka" / name).read_bytes() == (tmp_path / "flat" / name).read_bytes()
+
+
+def test_answers_are_timed_from_sending_and_costs_are_of_the_workers(
+    place: KafkaAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kafka_paced, "PACED", 60)
+    monkeypatch.setattr(kafka_paced, "QUEUED", 200)
+    begun = time.perf_counter()
+    p50, p99 = asyncio.run(kafka_paced.paced(place))
+    # Each call takes at least half of its latency, and nothing takes longer than all of it.
+    assert kafka_paced.LATENCY_MS / 2 < p50 <= p99 < 1_000 * (time.perf_counter() - begun)
+    one, two = (asyncio.run(kafka_paced.costs(place, workers)) for workers in (1, 2))
+    assert one is not None
+    assert two is not None
+    assert 0 < one < 100
+    assert 0 < two < 100
+
+
+def test_a_worker_that_ends_is_said_at_once(
+    place: KafkaAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kafka_paced, "MAIN", "raise SystemExit(7)")
+    with pytest.raises(kafka_paced.Failed, match=r"4 of 4 problems have no answer; .* exit 7"):
+        asyncio.run(kafka_paced.costs(place, 1))

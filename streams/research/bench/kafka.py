@@ -1,7 +1,7 @@
 """The cost of the worker's appends beside plain aiokafka, on one broker in one run, with latency and replay."""
 
-# Rates of a broker wander by the minute, so ours and plain aiokafka take turns on one topic, and
-# what is told first is their ratio. Both wait for each answer, as an episode does: a producer that
+# Rates of a broker wander by the minute, so ours and plain aiokafka take turns on topics of one kind,
+# and what is told first is their ratio. Both wait for each answer, as an episode does: a producer that
 # never waited would be timed at what no worker can use.
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import statistics
 import time
+from collections import defaultdict
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from schemas.events.episode import Completed
@@ -32,28 +32,45 @@ def run(place: KafkaAddress, say: Callable[[str], None]) -> dict[str, object]:
 
 async def _run(place: KafkaAddress, say: Callable[[str], None]) -> dict[str, object]:
     mine = KafkaAddress(place.servers, f"{place.prefix or 'bench'}.{time.time_ns()}", place.clients)
-    await topics.create(mine, PARTITIONS)
+    theirs = KafkaAddress(mine.servers, f"{mine.prefix}.plain", mine.clients)
+    for each in (mine, theirs):
+        await topics.create(each, PARTITIONS)
     ratios: list[float] = []
     ours: list[float] = []
     raws: list[float] = []
     say("appending, beside plain aiokafka")
     for round_ in range(ROUNDS):
-        raws.append(await _raw(mine))
+        raws.append(await _raw(theirs))
         ours.append(await _worker(mine, round_))
         ratios.append(ours[-1] / raws[-1])
-    say("replaying")
-    replay = await _replay(mine)
+    say("replaying, beside plain aiokafka")
+    reads, replays, shares = list[float](), list[float](), list[float]()
+    for _ in range(ROUNDS):
+        reads.append(await _read(mine))
+        replays.append(await _replay(mine))
+        shares.append(replays[-1] / reads[-1])
     say("answering")
     from streams.research.bench.kafka_answers import latencies
+    from streams.research.bench.kafka_paced import LATENCY_MS, RATE, costs, paced
 
     p50, p99 = await latencies(mine)
+    say(f"answering {RATE} a second, {LATENCY_MS} ms a call, by a worker of its own")
+    paced_p50, paced_p99 = await paced(mine)
+    say("answering what is queued, by one worker and by two")
+    one, two = await costs(mine, 1), await costs(mine, 2)
     return {
         "append_ratio": round(statistics.median(ratios), 3),
         "appends_per_s": round(statistics.median(ours)),
         "raw_appends_per_s": round(statistics.median(raws)),
         "answer_p50_ms": round(p50, 2),
         "answer_p99_ms": round(p99, 2),
-        "replay_events_per_s": round(replay),
+        "replay_events_per_s": round(statistics.median(replays)),
+        "raw_reads_per_s": round(statistics.median(reads)),
+        "replay_ratio": round(statistics.median(shares), 3),
+        "paced_p50_ms": round(paced_p50),
+        "paced_p99_ms": round(paced_p99),
+        "cpu_ms_an_episode": None if one is None else round(one, 3),
+        "cpu_of_two_workers": None if one is None or two is None else round(two / one, 3),
     }
 
 
@@ -120,23 +137,31 @@ async def _worker(place: KafkaAddress, round_: int) -> float:
 
 async def _replay(place: KafkaAddress) -> float:
     """Events a second through the fold that a take-over runs."""
+    folds: defaultdict[Any, EventsFold] = defaultdict(EventsFold)
+
+    def take(tp: Any, record: Any) -> None:
+        folds[tp].take(record.offset, read(record.headers, record.value))
+
+    return await _read(place, take)
+
+
+async def _read(place: KafkaAddress, take: Callable[[Any, Any], None] | None = None) -> float:
+    """Records a second of all that a topic holds, each handed on where somebody takes it."""
     consumer = aio.consumer(place, max_partition_fetch_bytes=4 << 20)
     await consumer.start()
     tps = [aio.spot(place.topic("events"), p) for p in range(PARTITIONS)]
     consumer.assign(tps)
     await consumer.seek_to_beginning(*tps)
     ends = await consumer.end_offsets(tps)
-    folds: dict[Any, EventsFold] = {tp: EventsFold() for tp in tps}
     total, left, begun = 0, set(tps), time.perf_counter()
     while left:
         for tp, records in (
             await consumer.getmany(*left, timeout_ms=500, max_records=5_000)
         ).items():
             total += len(records)
-            for record in records:
-                # What the plain producer wrote is no record of ours; it was read all the same.
-                with suppress(ValueError):
-                    folds[tp].take(record.offset, read(record.headers, record.value))
+            if take is not None:
+                for record in records:
+                    take(tp, record)
             if records[-1].offset + 1 >= ends[tp]:
                 left.discard(tp)
     took = time.perf_counter() - begun

@@ -14,7 +14,7 @@ import pytest
 from schemas.events.codec import decode
 from schemas.events.episode import Completed
 from schemas.events.reasoning import Generated
-from streams.research.bench import kafka, kafka_answers
+from streams.research.bench import kafka, kafka_answers, kafka_paced
 from streams.runtime.kafka import aio
 from streams.runtime.kafka.envelope import read
 from streams.runtime.kafka.place import KafkaAddress
@@ -78,22 +78,37 @@ def measured(
         told.append(mine)
         return 2.34567, 34.56789
 
-    # By hand and by the worker in turn, three times over; then the replay.
-    spent = (2.0, 1.0, 4.0, 4.0, 1.0, 0.25, 0.5)
+    async def paced(mine: KafkaAddress) -> tuple[float, float]:
+        told.append(mine)
+        return 234.567, 345.678
+
+    async def costs(mine: KafkaAddress, workers: int) -> float:
+        told.append(mine)
+        return 1.25 * workers**0.5
+
+    # By hand and by the worker in turn, three times over; then reading and replaying in turn.
+    spent = (2.0, 1.0, 4.0, 4.0, 1.0, 0.25, 0.5, 1.0, 0.25, 0.5, 0.125, 1.0)
     looks = iter([look for each in spent for look in (0.0, each)])
     clock = SimpleNamespace(perf_counter=looks.__next__, time_ns=lambda: 17)
     said: list[str] = []
     monkeypatch.setattr(kafka_answers, "latencies", latencies)
+    monkeypatch.setattr(kafka_paced, "paced", paced)
+    monkeypatch.setattr(kafka_paced, "costs", costs)
     monkeypatch.setattr(kafka, "time", clock)
     figures = kafka.run(place, said.append)
-    assert said == ["appending, beside plain aiokafka", "replaying", "answering"]
-    [mine] = told
+    assert said == [
+        "appending, beside plain aiokafka",
+        "replaying, beside plain aiokafka",
+        "answering",
+        "answering 50 a second, 200 ms a call, by a worker of its own",
+        "answering what is queued, by one worker and by two",
+    ]
+    [mine] = {each.prefix: each for each in told}.values()
     assert (mine.servers, mine.prefix, mine.clients) == (place.servers, "t.17", place.clients)
     assert broker.partitions(mine.topic("events")) == [0, 1, 2, 3]
     assert not entries(broker, place.topic("events")), "the place itself stays as it was"
-    every = entries(broker, mine.topic("events"))
-    plain = [each for each in every if not each.headers]
-    return figures, plain, [each for each in every if each.headers]
+    plain = entries(broker, mine.topic("events").replace("t.17", "t.17.plain"))
+    return figures, plain, entries(broker, mine.topic("events"))
 
 
 def test_rates_are_of_all_appends_and_the_ratio_of_each_turn(
@@ -105,7 +120,13 @@ def test_rates_are_of_all_appends_and_the_ratio_of_each_turn(
         "raw_appends_per_s": 18,
         "answer_p50_ms": 2.35,
         "answer_p99_ms": 34.57,
-        "replay_events_per_s": 2 * 3 * 36 * 2,
+        "replay_events_per_s": 3 * 36,
+        "raw_reads_per_s": 4 * 3 * 36,
+        "replay_ratio": 0.5,
+        "paced_p50_ms": 235,
+        "paced_p99_ms": 346,
+        "cpu_ms_an_episode": 1.25,
+        "cpu_of_two_workers": 1.414,
     }
 
 
@@ -150,8 +171,14 @@ def test_a_place_without_a_prefix_is_given_one(
     async def latencies(_: KafkaAddress) -> tuple[float, float]:
         return 0.0, 0.0
 
+    async def unknown(_: KafkaAddress, workers: int) -> None:
+        return None
+
     monkeypatch.setattr(kafka_answers, "latencies", latencies)
-    kafka.run(KafkaAddress(place.servers), lambda _: None)
+    monkeypatch.setattr(kafka_paced, "paced", latencies)
+    monkeypatch.setattr(kafka_paced, "costs", unknown)
+    found = kafka.run(KafkaAddress(place.servers), lambda _: None)
+    assert (found["cpu_ms_an_episode"], found["cpu_of_two_workers"]) == (None, None)
     assert any(name.startswith("bench.") for name, _ in broker.logs)
 
 

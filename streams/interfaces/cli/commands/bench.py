@@ -139,9 +139,10 @@ def retrieval(
 
 @bench_group.command()
 def kafka(log: NewLog = None, json: Json = False) -> int:
-    """A broker: appends, answers, take-over.
+    """A broker: appends, replay, answers, cost.
 
-    Appends beside plain aiokafka, admission to answer, replay on take-over.
+    Appends and replay beside plain aiokafka, answers one after another and at
+    a steady rate, and what an episode costs one worker and two.
     """
     # A broker of its own is started unless one is named: figures of a shared
     # broker are those of its load.
