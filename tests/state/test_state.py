@@ -69,7 +69,8 @@ class Log:
         """A batch of these is closed, says these lessons, and has its version."""
         fold = self.state.memory(SCOPE)
         number = fold.latest.number + 1
-        outcomes = tuple(self.state.outcomes.outcome(f"p/d/{name}/r") for name in names)
+        known = self.state.outcomes.outcome
+        outcomes: tuple[Outcome, ...] = tuple(known(f"p/d/{name}/r") for name in names)
         members = tuple(f"p/d/{name}/r" for name in names)
         closed = BatchClosed(
             scope=SCOPE, batch=number, members=members, outcomes=outcomes, previous=number - 1,
@@ -246,14 +247,14 @@ def test_whoever_watches_is_told_what_has_to_be_written_again() -> None:
     assert touched.batches == {learning_id(SCOPE, 2)}
     assert touched.waiting == {(SCOPE, "p/d/z/r")}
     assert touched.lives == {(SCOPE, "z")}
-    assert not touched.anew
+    assert [touched.anew] == [False]
     touched.clear()
     log.say(
         "n/" + SCOPE + "/-",
         "forgotten.0",
         ProblemForgotten(scope=SCOPE, domain="d", problem_id="q"),
     )
-    assert touched.anew
+    assert [touched.anew] == [True]
     touched.clear()
     assert (touched.anew, touched.waiting, touched.scopes) == (False, set(), set())
 

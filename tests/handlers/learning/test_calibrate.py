@@ -159,3 +159,12 @@ def test_each_key_has_its_own_calibrator_once_it_has_labels_enough() -> None:
     assert calibrated(known, ("few",), 0.5) is None
     assert calibrated(known, ("other",), 0.5) is None
     assert calibrated(None, ("k",), 0.5) is None
+
+
+def test_confidences_that_hardly_differ_are_told_apart_where_their_answers_do() -> None:
+    pairs = [(0.51, at % 4 != 0) for at in range(40)] + [(0.49, at % 4 == 0) for at in range(40)]
+    made = platt(pairs)
+    high, low = 41 / 42, 1 / 42
+    assert made(0.51) == pytest.approx((30 * high + 10 * low) / 40, abs=1e-6)
+    assert made(0.49) == pytest.approx((10 * high + 30 * low) / 40, abs=1e-6)
+    assert made.offset == pytest.approx(0.0, abs=1e-6)
