@@ -164,7 +164,7 @@ class Problem(BaseModel):
 
     # Left out fields are decided by defaults here and never by configuration: a problem that was
     # admitted once must mean the same on every machine.
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: ProblemId
     problem: ProblemText

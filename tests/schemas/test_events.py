@@ -15,6 +15,7 @@ from schemas.events.codec import BadEvent, decode, plain
 from schemas.events.episode import Completed, EpisodeClosed
 from schemas.events.union import ANSWER_KINDS, FACT_KINDS, KINDS
 from schemas.problem import UNLIMITED
+from schemas.struct import to_json
 from schemas.usage import NOTHING, Embedding, Usage
 from tests.laws.events import EVENTS
 
@@ -160,6 +161,13 @@ def test_a_sum_with_an_unknown_part_is_unknown_and_an_empty_one_is_nothing(
     if whole.embedding is not None:
         assert whole.embedding.attempts == sum(each.attempts for each in took)
         assert (whole.embedding.tokens is None) == any(each.tokens is None for each in took)
+
+
+def test_nothing_was_spent_where_nothing_is_said_but_of_what_is_unknown() -> None:
+    assert (Usage().calls, Usage().attempts, Embedding().attempts) == (0, 0, 0)
+    assert (Usage().tokens, Usage().cost, Embedding().tokens) == (None, None, None)
+    assert to_json(Embedding()) == b'{"attempts":0}'
+    assert to_json(Usage()) == b'{"calls":0,"attempts":0}'
 
 
 def test_events_are_values() -> None:

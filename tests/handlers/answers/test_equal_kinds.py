@@ -13,7 +13,7 @@ from schemas.outcome import Outcome
     ("answer", "reference", "outcome"),
     [
         ("5 m", "5", "right"),
-        ("5 m", "6", "wrong"),
+        ("5 m", "6", "wrong"), ("90", "1.5 h", "unknown"), ("7", "1.5 h", "wrong"),
         ("5 m", "500", "unknown"),
         ("5 m", "0.005", "unknown"),
         ("1 mile", "1.609 km", "unknown"),

@@ -94,6 +94,12 @@ def test_nested_braces_are_taken_away_so_deep() -> None:
     assert r"\frac" in plain_text(nested(7))
 
 
+def test_the_longest_answer_that_is_told_in_plain_signs() -> None:
+    longest = r"\pi".rjust(20_000, "x")
+    assert plain_text(longest).endswith("π")
+    assert plain_text(f"x{longest}") == f"x{longest}"
+
+
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
