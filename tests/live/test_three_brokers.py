@@ -20,7 +20,7 @@ from tests.live.test_health import figure
 from tests.live.test_kafka import lines
 from tests.pace import soon
 from tests.ports import free_port
-from tests.streams.telemetry.test_metrics import fetched
+from tests.streams.telemetry.test_metrics import fetched, parsed, status
 
 WHY = missing()
 pytestmark = [
@@ -62,6 +62,22 @@ async def leaders(place: KafkaAddress) -> dict[int, int]:
     return {each: led.count(each) for each in sorted(set(led))} if whole else {}
 
 
+def copies(port: int) -> tuple[float, float, float] | None:
+    """Brokers that the metrics know, and how many partitions of `events` lack copies or too many; none if unsaid."""
+    said = parsed(status(port, "/metrics")[1])
+    of = (("topic", "events"),)
+    found = [
+        said.get((f"metalogue_{name}", labels))
+        for name, labels in (
+            ("brokers", ()),
+            ("partitions_under_replicated", of),
+            ("partitions_below_min_isr", of),
+        )
+    ]
+    brokers, behind, thin = found
+    return None if brokers is None or behind is None or thin is None else (brokers, behind, thin)
+
+
 def pause(port: int) -> float:
     """The longest time without an episode's end in the next while, in seconds."""
     began = moved = time.monotonic()
@@ -83,6 +99,7 @@ def test_a_frozen_leader_costs_about_what_a_killed_one_does(three: tuple[Cluster
     eventually(lambda: fetched(port, "/readyz") == "ok\n" and figure(port, CLOSED) > 20)
 
     led = eventually(lambda: asyncio.run(leaders(place)))
+    eventually(lambda: copies(port) == (BROKERS, 0, 0), 90)
     first = max(led, key=lambda each: led[each])
     frozen = pid_of(nodes / str(first))
     os.kill(frozen, signal.SIGSTOP)
@@ -94,6 +111,8 @@ def test_a_frozen_leader_costs_about_what_a_killed_one_does(three: tuple[Cluster
     second = max((each for each in led if each != first), key=lambda each: led[each])
     os.kill(pid_of(nodes / str(second)), signal.SIGKILL)
     killed_s = pause(port)
+    # What an operator is alerted by: a broker is gone, and no partition has all of its copies.
+    eventually(lambda: copies(port) == (BROKERS - 1, PARTITIONS, 0), 90)
     print(f"work paused for {froze_s:.1f} s at a freeze, {killed_s:.1f} s at a kill")
     assert froze_s < killed_s + MORE_S
     eventually(lambda: figure(port, CLOSED) == COUNT, 200)
