@@ -214,3 +214,69 @@ def test_a_closing_call_without_an_answer_abstains() -> None:
     4 search.decided action=abstain calls=1
     = (ended_by=abstained)
     """)
+
+
+def test_a_vote_for_which_no_call_is_left_leaves_the_doubtful_answer() -> None:
+    said = {"thinker": [thought("so", "20")], "oracle": [scores(HALF)], "confidence": [sure(0.5)]}
+    ran = search(said, calls=3, strategies=("direct",), abstain_threshold=0.6)
+    assert told(ran) == lines(r"""
+    1 frontier.scored round=0 scores=[[opened 0]] chosen=opened left=3
+    2 forked lanes=1 allow=[3]
+    2.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192
+        problem: What is six times four?
+    2.0.1 generated round=0 role=thinker answer=20 source=2.0.0 parse=ok
+    2.0.2 forked lanes=2 allow=[1 1]
+    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192
+        problem: What is six times four?
+        trajectory: [Step 1] / so / Final answer: 20
+        steps_to_score: Step 1
+    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[0.5 0.5 0.5]] rewards=[0.5] value=0.5 source=2.0.2.0.0
+            parse=first
+    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192
+        problem: What is six times four?
+        trajectory: [Step 1] / so / Final answer: 20
+    2.0.2.1.1 confidence.stated node=2.0.0 value=0.5 source=2.0.2.1.0 wording=A parse=first
+    3 node.expanded round=0 node=opened children=[(node=2.0.0 strategy=direct depth=1 value=0.5)]
+    6 search.decided action=fallback node=2.0.0 value=0.5 confidence=0.5 calls=3
+    8 forked lanes=0
+    = (answer=20 ended_by=fallback confidence=0.5 confidence_source=stated)
+    """)
+
+
+def test_a_vote_is_as_wide_as_the_calls_that_are_left() -> None:
+    said = {
+        "thinker": [thought("so", "20")],
+        "oracle": [scores(HALF)],
+        "confidence": [sure(0.5)],
+        "fallback": ["Hm.", "Hm."],
+    }
+    ran = search(said, calls=5, primary_calls=3, strategies=("direct",), abstain_threshold=0.6)
+    assert told(ran) == lines(r"""
+    1 frontier.scored round=0 scores=[[opened 0]] chosen=opened left=3
+    2 forked lanes=1 allow=[3]
+    2.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192
+        problem: What is six times four?
+    2.0.1 generated round=0 role=thinker answer=20 source=2.0.0 parse=ok
+    2.0.2 forked lanes=2 allow=[1 1]
+    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192
+        problem: What is six times four?
+        trajectory: [Step 1] / so / Final answer: 20
+        steps_to_score: Step 1
+    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[0.5 0.5 0.5]] rewards=[0.5] value=0.5 source=2.0.2.0.0
+            parse=first
+    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192
+        problem: What is six times four?
+        trajectory: [Step 1] / so / Final answer: 20
+    2.0.2.1.1 confidence.stated node=2.0.0 value=0.5 source=2.0.2.1.0 wording=A parse=first
+    3 node.expanded round=0 node=opened children=[(node=2.0.0 strategy=direct depth=1 value=0.5)]
+    6 search.decided action=fallback node=2.0.0 value=0.5 confidence=0.5 calls=3
+    8 forked lanes=2 allow=[1 1]
+    8.0.0 fallback chain temperature=0.4 top_p=0.95 max_tokens=8192
+        problem: What is six times four?
+    8.0.1 generated round=0 role=fallback source=8.0.0 parse=unreadable
+    8.1.0 fallback chain#1 temperature=0.4 top_p=0.95 max_tokens=8192
+        problem: What is six times four?
+    8.1.1 generated round=1 role=fallback source=8.1.0 parse=unreadable
+    9 voted votes=0 of=2 unreadable=2
+    = (answer=20 ended_by=fallback confidence=0.5 confidence_source=stated)
+    """)
