@@ -20,9 +20,11 @@ from handlers.policies.cot2_meta.diagnose import (
     failure,
     flow,
     inverted,
+    misjudged,
     oracle_gap,
     parse_rates,
     repairs,
+    spared,
     top_leaves,
 )
 from handlers.policies.cot2_meta.search import Search
@@ -93,7 +95,7 @@ def tree(*twigs: Twig) -> Tree:
     return made
 
 
-def leaf(at: str, answer: str | None, v_proc: float, value: float, **other: Any) -> Twig:
+def leaf(at: str, answer: str | None, v_proc: float | None, value: float, **other: Any) -> Twig:
     return Twig(at, "opened", "direct", 1, value, v_proc, 0.5, answer=answer, **other)
 
 
@@ -197,6 +199,60 @@ def test_a_false_prune_and_a_right_one_are_shares_of_what_was_pruned() -> None:
     assert Audit(0, 0).prune_precision is None
 
 
+def judge(answer: str | None) -> bool | None:
+    """24 is right, the twenties are wrong; of other answers and of none nobody can tell."""
+    return None if answer is None or not answer.startswith("2") else answer == "24"
+
+
+def under(parent: str, id: str, answer: str | None, **more: Any) -> Twig:
+    made = leaf(id, answer, 0.5, 0.5, **more)
+    made.parent = parent
+    return made
+
+
+@pytest.mark.claim("cot2-g2")
+@pytest.mark.parametrize(
+    ("grown", "found"),
+    [
+        ((), None),
+        ((under("1.0.0", "2", None),), False),
+        ((under("1.0.0", "2", "21"),), False),
+        ((under("1.0.0", "2", "24"),), True),
+        ((under("1.0.0", "2", "x"),), None),
+        ((under("1.0.0", "2", "x"), under("2", "3", "24")), True),
+        ((under("1.0.0", "2", "21"), under("opened", "3", "24")), False),
+        ((under("1.0.0", "2", "21"), under("opened", "3", "24", repairs="2")), True),
+    ],
+)
+def test_a_spared_branch_is_judged_by_what_grew_under_it(
+    grown: tuple[Twig, ...], found: bool | None
+) -> None:
+    relaxed = tree(leaf("1.0.0", None, 0.2, 0.2), *grown)
+    assert spared(relaxed, "1.0.0", judge) is found
+    answered = tree(leaf("1.0.0", "21", 0.2, 0.2))
+    assert spared(answered, "1.0.0", judge) is False
+
+
+@pytest.mark.claim("cot2-g2")
+def test_what_nobody_can_judge_is_in_no_share() -> None:
+    audit = Audit.of([True, False, None, False, None])
+    assert audit == Audit(pruned=3, brought_right=1, unknown=2)
+    doubtful = tree(leaf("1.0.0", "x", 0.9, 0.9), leaf("1.1.0", "24", 0.5, 0.5))
+    assert oracle_gap([(MISLED, doubtful)], [judge], k=1) is None
+    assert oracle_gap([(MISLED, doubtful)], [judge], k=2) == 1.0
+    assert oracle_gap([(doubtful, MISLED), (MISLED, MISLED)], [judge, judge], k=3) == 1.0
+
+
+@pytest.mark.claim("cot2-failures")
+def test_only_answers_that_were_scored_and_can_be_judged_are_inverted() -> None:
+    unscored = tree(leaf("1.0.0", "20", None, 0.8), leaf("1.1.0", "24", 0.5, 0.5))
+    unjudged = tree(leaf("1.0.0", "x", 0.8, 0.8), leaf("1.1.0", "24", 0.5, 0.5))
+    level = tree(leaf("1.0.0", "20", 0.5, 0.8), leaf("1.1.0", "24", 0.5, 0.5))
+    assert [inverted(each, judge) for each in (MISLED, unscored, unjudged, level)] == [1, 0, 0, 0]
+    told = [misjudged(each, judge) for each in (MISLED, unscored, unjudged, level)]
+    assert told == [True, False, None, False]
+
+
 @pytest.mark.claim("cot2-g2")
 def test_a_shadow_run_goes_on_with_the_spared_node_first() -> None:
     """By value the worst branch came last or never, and a branch that nobody went on with counted as well pruned."""
@@ -215,9 +271,9 @@ def test_a_shadow_run_goes_on_with_the_spared_node_first() -> None:
     own = ran(poor_first(), primary_calls=16)
     first = own.of(NodePruned)[0].node
     relaxed = ran(poor_first(), primary_calls=16, shadow_from=first)
-    spared = [event.chosen for event in relaxed.of(FrontierScored)]
-    assert spared[1] == first
-    assert spared.count(first) == 1
+    chosen = [event.chosen for event in relaxed.of(FrontierScored)]
+    assert chosen[1] == first
+    assert chosen.count(first) == 1
     twigs = tree_of(relaxed.trace).nodes
     assert any(twig.parent == first for twig in twigs.values())
 
