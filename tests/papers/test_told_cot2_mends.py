@@ -279,3 +279,34 @@ def test_an_expanded_node_is_closed_where_that_is_set() -> None:
     10 search.decided action=return node=6.0.0 value=0.5 confidence=0.5 calls=6
     = (answer=24 ended_by=frontier confidence=0.5 confidence_source=stated)
     """)
+
+
+def test_an_answer_that_was_pruned_leaves_no_call_for_another() -> None:
+    said = {
+        "thinker": [thought("six fours", "24")],
+        "oracle": [scores(POOR)],
+        "confidence": [sure(0.1)],
+    }
+    ran = search(said, calls=9, primary_calls=3, strategies=("direct",), repair="none")
+    assert told(ran) == lines(r"""
+    1 frontier.scored round=0 scores=[[opened 0]] chosen=opened left=3
+    2 forked lanes=1 allow=[3]
+    2.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192
+        problem: What is six times four?
+    2.0.1 generated round=0 role=thinker answer=24 source=2.0.0 parse=ok
+    2.0.2 forked lanes=2 allow=[1 1]
+    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192
+        problem: What is six times four?
+        trajectory: [Step 1] / six fours / Final answer: 24
+        steps_to_score: Step 1
+    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[0.1 0.1 0.1]] rewards=[0.1] value=0.1 low=1
+            source=2.0.2.0.0 parse=first
+    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192
+        problem: What is six times four?
+        trajectory: [Step 1] / six fours / Final answer: 24
+    2.0.2.1.1 confidence.stated node=2.0.0 value=0.1 source=2.0.2.1.0 wording=A parse=first
+    3 node.expanded round=0 node=opened children=[(node=2.0.0 strategy=direct depth=1 value=0.1)]
+    4 node.pruned round=0 node=2.0.0 value=0.1
+    7 search.decided action=abstain calls=3
+    = (ended_by=abstained)
+    """)
