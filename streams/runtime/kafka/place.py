@@ -6,6 +6,7 @@ import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from schemas.identity import canonical
@@ -100,6 +101,8 @@ def clients_of(
     return made
 
 
+# Its murmur2 is plain Python, and the scope of many an episode is the same.
+@lru_cache(maxsize=4096)
 def partition_of(key: bytes, partitions: int) -> int:
     """Where a key lies among this many partitions: murmur2, as Kafka's own clients place it."""
     # Foreign producers place records by themselves; ours have to come to the same partition.
