@@ -285,7 +285,7 @@ def read(path: Path) -> Recipe:
     try:
         return Recipe.model_validate(said)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
+        first = error.errors()[0]
         field = ".".join(map(str, first["loc"])) or "recipe"
         raise BadRecipe(
             f"{path.name}: {field}: {first['msg'].removeprefix('Value error, ')}"

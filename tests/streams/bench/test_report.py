@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from handlers.answers.grade import grade_reference
 from handlers.policies.base import Trace
 from schemas.events.base import Event
 from schemas.events.episode import Completed
@@ -17,6 +19,7 @@ from schemas.outcome import Outcome
 from schemas.usage import Usage
 from streams.research.analysis.cases import Reading, Spent
 from streams.research.analysis.statistics import mcnemar
+from streams.research.bench import results as results_module
 from streams.research.bench.compare import (
     batch_of,
     by_data,
@@ -27,7 +30,7 @@ from streams.research.bench.compare import (
 )
 from streams.research.bench.recipe import Place, Recipe
 from streams.research.bench.report import OUTCOMES, report, simulated
-from streams.research.bench.results import Episode, Results, accuracy_interval, rates
+from streams.research.bench.results import Episode, Results, accuracy_interval, gather, rates
 from tests.streams.bench.worlds import case
 
 OUT: Mapping[str, Outcome] = {"+": "right", "-": "wrong", "?": "unknown", "0": "withheld"}
@@ -179,6 +182,45 @@ def test_a_place_stands_for_its_pass_and_its_traits() -> None:
     assert marks(run="a", data="d", walk=2) == [("0", "wrong"), ("1", "wrong")]
     assert marks(run="a", data="d", only={"level": "1,3"}) == [("0", "right"), ("2", "right")]
     assert marks(run="a") == marks(data="d") == marks(run="b", data="d") == []
+
+
+def test_a_case_is_of_every_run_that_its_series_was_worked_on_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    posed = [case(name) for name in ("x", "y", "z", "w")]
+    series = ("s1", "s2", "else", None)
+    cases = [
+        replace(each, problem=each.problem.model_copy(update={"series": name}))
+        for each, name in zip(posed, series, strict=True)
+    ]
+    asked: list[Any] = []
+
+    def read(log: Any, grade: Any) -> Any:
+        asked.append((log, grade))
+        return SimpleNamespace(cases=lambda: cases)
+
+    cells: Any = [
+        SimpleNamespace(run=run, data=data, series=name)
+        for run, data, name in (
+            ("a", "d", "s1"),
+            ("b", "d", "s1"),
+            ("a", "e", "s2"),
+            ("c", "d", "s3"),
+        )
+    ]
+    traits = {"x": {"level": "1"}}
+    here: Any = {"d": SimpleNamespace(traits=lambda: traits), "e": SimpleNamespace(traits=dict)}
+    monkeypatch.setattr(results_module, "read", read)
+    log, grade = object(), object()
+    found = gather(log, cells, here, grade)  # type: ignore[arg-type]
+    assert asked == [(log, grade)]
+    assert {at: [one.case.problem.id for one in group] for at, group in found.groups.items()} == {
+        ("a", "d"): ["x"], ("b", "d"): ["x"], ("a", "e"): ["y"], ("c", "d"): [],
+    }  # fmt: skip
+    assert [found.groups[at][0].cell for at in (("a", "d"), ("b", "d"))] == cells[:2]
+    assert (found.cells, found.traits) == (cells, {"d": traits, "e": {}})
+    gather(log, cells, here)  # type: ignore[arg-type]
+    assert asked[1] == (log, grade_reference)
 
 
 # ── The whole report ─────────────────────────────────────────────────────────────────────────
