@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,12 @@ def test_six_ways_of_choosing_with_reward_curves(tmp_path: Path) -> None:
 
 def test_every_way_is_announced_as_a_series_whose_rounds_are_all_judged() -> None:
     asked: list[list[str]] = []
-    produce(lambda words: asked.append([*words]) or 0, "sqlite:a.db", 7)
+
+    def command(words: Sequence[str]) -> int:
+        asked.append([*words])
+        return 0
+
+    produce(command, "sqlite:a.db", 7)
     judged = "--set first_judgement=always"
     assert [" ".join(words) for words in asked] == [
         f"produce game24:901-907 --policy meta_reasoner {more}{judged} --series {name} --log sqlite:a.db --json"

@@ -78,12 +78,9 @@ def test_a_curve_stands_at_each_n_with_its_interval_over_puzzles() -> None:
     lost = [Samples("1 1 1 12", ("1 + 1", None), (False, False))]
     one, two = curve([*solved, *lost], (1, 2))
     share = [order("1 1 1 12", turn, 2)[0] for turn in range(DRAWS)].count(0) / DRAWS
-    assert (one.n, one.any_of_n, one.vote) == (
-        1,
-        pytest.approx(1 / 3),
-        pytest.approx(share * 2 / 3),
-    )
-    assert (two.n, two.any_of_n, two.vote) == (2, pytest.approx(2 / 3), pytest.approx(2 / 3))
+    assert (one.n, two.n) == (1, 2)
+    assert [one.any_of_n, one.vote] == pytest.approx([1 / 3, share * 2 / 3])
+    assert [two.any_of_n, two.vote] == pytest.approx([2 / 3, 2 / 3])
     assert one.any_interval == spread([0.5, 0.5, 0.0])
     assert one.vote_interval == spread([share, share, 0.0])
     assert two.any_interval == two.vote_interval == spread([1.0, 1.0, 0.0])
@@ -98,7 +95,8 @@ def test_without_a_word_a_curve_has_its_seven_points() -> None:
 def test_one_puzzle_says_nothing_of_others() -> None:
     assert spread([0.5]) == (0.0, 1.0)
     # Student's t of three values, not beyond what a share can be.
-    assert spread([0.2, 0.4, 0.6]) == (0.0, pytest.approx(0.4 + 4.30265 * 0.2 / 3**0.5, abs=1e-5))
+    half = 4.30265 * 0.2 / 3**0.5
+    assert [*spread([0.2, 0.4, 0.6])] == pytest.approx([0.0, 0.4 + half], abs=1e-5)
 
 
 def test_the_table_prints_votes_before_any_of_n() -> None:
@@ -121,7 +119,13 @@ def test_recorded_texts_are_read_as_policies_read_them(tmp_path: Path) -> None:
 def test_each_label_that_we_contradict_is_counted(tmp_path: Path) -> None:
     right, wrong = f"Answer: {RIGHT}", "Answer: 1 + 1"
     recorded(tmp_path, "naive_cot_sample_.json", [(right, True), (wrong, True), (wrong, False)])
-    trees = [(wrong, False), (right, False), (f"Answer: {OTHER}", False), ("?", True), (wrong, 0)]
+    trees = [
+        (wrong, False),
+        (right, False),
+        (f"Answer: {OTHER}", False),
+        ("?", True),
+        (wrong, False),
+    ]
     recorded(tmp_path, "a_propose1_value1_greedy5.json", trees)
     assert game24_recorded.run(tmp_path) == {
         "single": pytest.approx(1 / 3),

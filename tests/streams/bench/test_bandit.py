@@ -120,7 +120,7 @@ def test_a_direction_is_a_unit_vector_of_so_many_dimensions() -> None:
     drawn = [bandit.direction(rng, 5) for _ in range(2)]
     assert [np.linalg.norm(each) for each in drawn] == pytest.approx([1, 1])
     assert [each.shape for each in drawn] == [(5,), (5,)]
-    assert not np.allclose(*drawn)
+    assert not np.allclose(drawn[0], drawn[1])
 
 
 # ── Time ─────────────────────────────────────────────────────────────────────────────────────

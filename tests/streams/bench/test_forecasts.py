@@ -15,9 +15,10 @@ from schemas.events.search import NodePruned
 from schemas.outcome import Outcome
 from schemas.problem import Limits
 from schemas.usage import Usage
+from state.folds.costs import Spent
 from state.folds.grades import Known, Word
 from streams.engine.policies import find
-from streams.research.analysis.cases import Reading, Spent
+from streams.research.analysis.cases import Reading
 from streams.research.bench import besides
 from streams.research.bench.forecast import forecast, lines
 from streams.research.bench.recipe import Recipe
@@ -73,8 +74,13 @@ def fork(of: Episode, calls: int, *, closed: bool = True, **opened: Any) -> dict
         "backbones": "m",
         "parent": of.case.episode,
     }
-    reply = {"asked": "complete thinker x", "text": "t", "finish": "stop", "model": "m"}
-    tokens = {"prompt_tokens": 10, "completion_tokens": 1, "cost": 0.25}
+    reply: dict[str, Any] = {
+        "asked": "complete thinker x",
+        "text": "t",
+        "finish": "stop",
+        "model": "m",
+    }
+    tokens: dict[str, Any] = {"prompt_tokens": 10, "completion_tokens": 1, "cost": 0.25}
     made: dict[str, Any] = {"opened": EpisodeOpened(**plain | opened)}
     made |= {f"{at}": Completed(**reply, **tokens) for at in range(calls)}
     made |= {"9": Completed(**reply, **tokens, reused=True)}
@@ -184,7 +190,7 @@ def test_each_answer_of_a_run_is_asked_about_by_each_row_beside_it() -> None:
         "none": {"policy": "cot", "data": ["e"]},
     }
     mine = walk("a", "+-0")
-    asked = {"purpose": "beside", "policy": "cot2_rescored"}
+    asked: dict[str, Any] = {"purpose": "beside", "policy": "cot2_rescored"}
     journals = {
         "1": fork(mine[0], 1, **asked),
         "2": fork(mine[0], 2, **asked),

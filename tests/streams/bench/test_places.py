@@ -94,7 +94,7 @@ def test_what_a_recipe_does_not_say_is_the_plain_thing() -> None:
     )  # fmt: skip
     assert (run.data, run.passes, run.order, run.per_data, run.note) == ((), 1, "released", {}, "")
     with pytest.raises(ValidationError, match="frozen"):
-        made.recipe = "other"  # type: ignore[misc]
+        made.recipe = "other"
     with pytest.raises(ValidationError, match="finite"):
         Row.model_validate({"paper": [float("nan")]})
 

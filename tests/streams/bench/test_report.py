@@ -17,7 +17,8 @@ from schemas.events.episode import Completed
 from schemas.events.reasoning import ControllerActed
 from schemas.outcome import Outcome
 from schemas.usage import Usage
-from streams.research.analysis.cases import Reading, Spent
+from state.folds.costs import Spent
+from streams.research.analysis.cases import Reading
 from streams.research.analysis.statistics import mcnemar
 from streams.research.bench import results as results_module
 from streams.research.bench.compare import (

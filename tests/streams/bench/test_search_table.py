@@ -8,16 +8,26 @@ from collections.abc import Sequence
 import pytest
 
 from streams.engine.policies import find
-from streams.research.bench.search_table import must, produce, runs, said, work
+from streams.research.bench.search_table import Command, must, produce, runs, said, work
 
 
 def option(words: Sequence[str], name: str) -> str:
     return words[words.index(name) + 1]
 
 
+def heard(asked: list[list[str]]) -> Command:
+    """A command that ends well and remembers its words."""
+
+    def command(words: Sequence[str]) -> int:
+        asked.append([*words])
+        return 0
+
+    return command
+
+
 def test_every_method_is_announced_under_each_limit() -> None:
     asked: list[list[str]] = []
-    produce(lambda words: asked.append([*words]) or 0, "sqlite:a.db", 12)
+    produce(heard(asked), "sqlite:a.db", 12)
     assert {tuple(words[:2]) for words in asked} == {("produce", "game24:901-912")}
     assert {option(words, "--log") for words in asked} == {"sqlite:a.db"}
     assert {option(words, "--profile") for words in asked} == {"paper"}
@@ -49,7 +59,7 @@ def test_settings_are_those_that_the_policies_take(calls: int) -> None:
 
 def test_all_of_them_are_worked_on_to_the_end() -> None:
     asked: list[list[str]] = []
-    work(lambda words: asked.append([*words]) or 0, "sqlite:a.db", "rehearsal")
+    work(heard(asked), "sqlite:a.db", "rehearsal")
     assert asked == [
         ["worker", "--backbone", "rehearsal", "--until-idle", "--settle", "--log", "sqlite:a.db"]
     ]
