@@ -362,12 +362,12 @@ def sure(confidence: float | None, answer: str = "25") -> EpisodeClosed:
     )  # fmt: skip
 
 
-def as_kept(one: Case) -> EpisodeClosed:
-    """How it ended, as the log holds it."""
-    closed = one.closed
+def as_kept(closed: Any) -> EpisodeClosed:
+    """How an episode ended, as the log holds it."""
     return EpisodeClosed(
-        status="answered", ended_by=closed.ended_by, answer=closed.answer, usage=closed.usage
-    )
+        status="answered", ended_by=closed.ended_by, answer=closed.answer, usage=closed.usage,
+        confidence=closed.confidence,
+    )  # fmt: skip
 
 
 def completed(
@@ -389,10 +389,7 @@ def completed(
     for each in cases:
         events: dict[str, Event] = dict(each.trace.events)
         reading.journals[each.episode] = events
-    cases = [
-        each if isinstance(each.closed, EpisodeClosed) else replace(each, closed=as_kept(each))
-        for each in cases
-    ]
+    cases = [replace(each, closed=as_kept(each.closed)) for each in cases]
     groups = {("A", "d"): episodes(*cases), ("other", "d"): episodes(*others)}
     results = Results((), groups=groups, reading=reading)
     texts = {"B": '{"rewording":"B","primary_calls":16}', "C": '{"rewording":"C"}'}

@@ -57,7 +57,10 @@ def test_noise_is_nobody_s_regret_and_seeds_are_worlds_apart() -> None:
 
 
 def test_the_highest_score_is_chosen_and_of_equal_ones_the_first() -> None:
-    scored: Any = SimpleNamespace(scores=lambda x: [0.5, *x])
+    def scores(x: list[float]) -> list[float]:
+        return [0.5, *x]
+
+    scored: Any = SimpleNamespace(scores=scores)
     assert bandit.by_scores(scored, [0.25, 0.75, 0.75], 1) == 2  # type: ignore[arg-type]
     assert bandit.by_scores(scored, [0.5], 1) == 0  # type: ignore[arg-type]
 
@@ -222,7 +225,7 @@ def test_every_figure_stands_by_its_name_and_regret_is_drawn(
 
     monkeypatch.setattr(bandit, "mean_regret", mean_regret)
     monkeypatch.setattr(bandit, "shares", shares)
-    monkeypatch.setattr(bandit, "choice_us", lambda dims: dims * 1.37)
+    monkeypatch.setattr(bandit, "choice_us", (1.37).__mul__)
     expected = {
         "regret_quarter": 31.62,
         "regret_half": 44.72,

@@ -23,7 +23,7 @@ from streams.research.bench import besides
 from streams.research.bench.forecast import forecast, lines
 from streams.research.bench.recipe import Recipe
 from streams.research.bench.results import Episode, Results
-from tests.streams.bench.worlds import case
+from tests.streams.bench.worlds import always, case
 
 OUT: Mapping[str, Outcome] = {"+": "right", "-": "wrong", "?": "unknown", "0": "withheld"}
 CALLS = Usage(calls=2, prompt_tokens=100, completion_tokens=20, cost=0.5)
@@ -57,7 +57,7 @@ def planner(made: Recipe, cells: Sequence[Any], most: int | None = 9) -> Any:
     told = {"wanted": "jsonl", "problems": 4, "sha256": "0" * 64, "stands_in": False, "note": ""}
     here = {n: SimpleNamespace(name=n, read=f"{n}.jsonl", **told) for n in ("d", "e")}
     return SimpleNamespace(
-        recipe=made, cells=lambda: [*cells], sources=here, find=find, most_calls=lambda _: most,
+        recipe=made, cells=lambda: [*cells], sources=here, find=find, most_calls=always(most),
         backbones="m",
     )  # fmt: skip
 
@@ -84,7 +84,8 @@ def fork(of: Episode, calls: int, *, closed: bool = True, **opened: Any) -> dict
     made: dict[str, Any] = {"opened": EpisodeOpened(**plain | opened)}
     made |= {f"{at}": Completed(**reply, **tokens) for at in range(calls)}
     made |= {"9": Completed(**reply, **tokens, reused=True)}
-    return made | ({"closed": of.case.closed} if closed else {})
+    made |= {"closed": of.case.closed} if closed else {}
+    return made
 
 
 def told(made: Any, *, judge: bool = False, of: Results) -> dict[str, tuple[Any, ...]]:

@@ -243,7 +243,11 @@ def test_a_dashboard_is_measured_at_its_first_page_when_ready_and_at_a_page_then
 
     looks = iter((Cost(1.0, 10.0, 50.0), Cost(3.0, 12.0, 60.0), Cost(3.5, 12.25, 65.0)))
     monkeypatch.setattr(million, "_started", start)
-    monkeypatch.setattr(million, "_so_far", lambda pid, began: next(looks))
+
+    def so_far(pid: int, began: float) -> Cost:
+        return next(looks)
+
+    monkeypatch.setattr(million, "_so_far", so_far)
     assert [*million.dashboard("sqlite:a.db")] == [
         ("dashboard, first page", "little", Cost(1.0, 10.0, 50.0)),
         ("dashboard, all read", "all", Cost(3.0, 12.0, 60.0)),
@@ -259,9 +263,10 @@ def test_a_dashboard_is_measured_at_its_first_page_when_ready_and_at_a_page_then
 def test_what_a_process_has_cost_so_far_is_read_while_it_goes_on(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        million, "_started", lambda words, to: Dashboard(words, to, f"ready: {address}\n")
-    )
+    def start(words: Sequence[str], to: int) -> Dashboard:
+        return Dashboard(words, to, f"ready: {address}\n")
+
+    monkeypatch.setattr(million, "_started", start)
     first, read, then = (cost for *_, cost in million.dashboard("sqlite:a.db"))
     assert first.cpu_s == pytest.approx(time.process_time(), rel=0.2, abs=0.3)
     status = Path("/proc/self/status").read_text(encoding="ascii").split("VmHWM:")[1].split()[0]
@@ -296,7 +301,11 @@ def test_each_size_is_measured_once_after_the_log_of_a_start(
 
     said: list[str] = []
     monkeypatch.setattr(million, "measured", costs)
-    monkeypatch.setattr(million, "records_of", lambda path: len(folders) * 1000 + 7)
+
+    def records_of(path: Path) -> int:
+        return len(folders) * 1000 + 7
+
+    monkeypatch.setattr(million, "records_of", records_of)
     rows, records = million.run(said.append, (1000, 200, 1000))
     assert records == {200: 2007, 1000: 3007}
     assert [(row.name, row.reads, row.start.cpu_s) for row in rows] == [

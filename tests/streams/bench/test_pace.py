@@ -14,6 +14,7 @@ from streams.core.backbone import ModelReply, ModelRequest, SetupBroken
 from streams.interfaces.cli.bench.pace import backbones
 from streams.interfaces.cli.main import main
 from streams.research.bench import pace
+from tests.streams.bench.worlds import always
 
 TOLD = pace.Round(10.0, 16 * 150, 16 * 200, 0)
 
@@ -135,7 +136,8 @@ def test_sixteen_count_from_numbers_of_their_own_and_draw_apart() -> None:
 def test_each_round_is_timed_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     looks = iter((0.0, 10.0, 20.0, 21.0, 30.0, 38.0, 40.0, 90.0))
     monkeypatch.setattr(pace, "perf_counter", lambda: next(looks))
-    monkeypatch.setattr("subprocess.Popen", lambda _: SimpleNamespace(kill=list, wait=list))
+    loop = SimpleNamespace(kill=always(None), wait=always(None))
+    monkeypatch.setattr("subprocess.Popen", always(loop))
     found = measured(Scripted(), busy_loops=1)
     assert found == pace.Measured("scripted", TOLD, 8.0, 1.0, pace.Round(50.0, 2400, 3200, 0))
     assert (TOLD.pace, found.kept) == (320.0, 0.2)
@@ -186,7 +188,7 @@ def test_a_model_that_cannot_be_loaded_is_told_and_freed() -> None:
 def test_busy_loops_end_whatever_happens_beside_them(monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[str] = []
     loop = SimpleNamespace(kill=lambda: ended.append("killed"), wait=lambda: ended.append("gone"))
-    monkeypatch.setattr("subprocess.Popen", lambda _: loop)
+    monkeypatch.setattr("subprocess.Popen", always(loop))
     with pytest.raises(ZeroDivisionError), pace.busy(2):
         raise ZeroDivisionError
     assert ended == ["killed", "gone"] * 2

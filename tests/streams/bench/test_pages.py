@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from copy import deepcopy
 from typing import Any
 
@@ -316,13 +317,16 @@ def test_the_page_says_what_the_lines_say() -> None:
     bare = html(plain(), plots=False)
     assert '<p class="prose">' not in bare
     assert '<p class="dim small prose">Not known of any: 95 %, ECE, AURC, F1.</p>' in bare
-    nothing = plain() | {"measured": [], "comparisons": {}}
+    nothing: dict[str, Any] = plain() | {"measured": [], "comparisons": {}}
     assert "Not known of any" not in html(nothing, plots=False)
     assert "<h2>Details</h2>" not in html(nothing, plots=False)
 
 
 def test_a_page_has_its_plots_unless_none_are_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages, "in_page", lambda plots: [plot.title for plot in plots])
+    def titles(plots: Iterable[Plot]) -> list[str]:
+        return [plot.title for plot in plots]
+
+    monkeypatch.setattr(pages, "in_page", titles)
     made = plain()
     assert "sums: regret by choice" in html(made)
     assert "sums: regret by choice" not in html(made, plots=False)
@@ -330,7 +334,7 @@ def test_a_page_has_its_plots_unless_none_are_wanted(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("paper", ["", "P"])
 def test_pairs_have_a_table_of_their_own_where_no_paper_says_what_to_compare(paper: str) -> None:
-    made = plain() | {"paper": paper}
+    made: dict[str, Any] = plain() | {"paper": paper}
     gains = dict.fromkeys(("accuracy", "calls", "tokens"))
     made["comparisons"]["sums"] |= {
         "pairs": [

@@ -31,7 +31,10 @@ from streams.research.bench.plan import (
 from streams.research.bench.recipe import BadRecipe, Matched, Recipe
 from streams.research.bench.speed import SPEED
 from streams.runtime.embedded.intake import scope_of
+from tests.streams.bench.worlds import always
 
+STEADY = always(SPEED)
+"""Finds the same policy under every name, of a version that stays."""
 GAMES: dict[str, Any] = {"g": {"source": "game24:901-903"}}
 
 
@@ -40,14 +43,14 @@ def recipe(runs: Mapping[str, Any], data: Mapping[str, Any] = GAMES, **more: Any
 
 
 def planner(
-    made: Recipe, options: Options | None = None, *, by: Any = lambda _: SPEED, backbones: str = "m"
+    made: Recipe, options: Options | None = None, *, by: Any = STEADY, backbones: str = "m"
 ) -> Planner:
     options = options or Options()
     return Planner(made, sources(made, options), options, by, backbones)
 
 
 def one(run: Mapping[str, Any] | None = None, *, backbones: str = "m", options: Options | None = None,
-        data: Mapping[str, Any] = GAMES, by: Any = lambda _: SPEED, **more: Any) -> Cell:  # fmt: skip
+        data: Mapping[str, Any] = GAMES, by: Any = STEADY, **more: Any) -> Cell:  # fmt: skip
     """The only cell of a recipe of one run."""
     made = recipe({"a": {"policy": "speed", **(run or {})}}, data, **more)
     [cell] = planner(made, options, by=by, backbones=backbones).cells()
@@ -67,7 +70,7 @@ def test_all_that_an_outcome_hangs_on_is_in_a_cell_s_name() -> None:
     cells = [
         one(),
         one(backbones="n"),
-        one(by=lambda _: other),
+        one(by=always(other)),
         one({"settings": {"rounds": 2}}),
         one({"limits": {"calls": 2}}),
         one({"order": "shuffled"}),
@@ -165,7 +168,7 @@ def test_the_command_line_only_lowers_a_limit(
 def test_a_problem_takes_at_most_what_settings_and_limit_allow(
     policy: str, limits: dict[str, int], most: int | None
 ) -> None:
-    by = lambda name: SPEED if name == "speed" else find(name)  # noqa: E731
+    by = STEADY if policy == "speed" else find
     made = planner(recipe({"a": {"policy": policy, "limits": limits}}), by=by)
     [cell] = made.cells()
     assert made.most_calls(cell) == most
@@ -392,6 +395,6 @@ def test_a_limit_is_what_the_other_run_spent_under_the_same_seed(
         cell("b", "theirs"), cell("a", "else"), cell("b", "else", seed=2), cell("b", "else", walk=2),
         cell("b", "else", data="e"),
     ]  # fmt: skip
-    monkeypatch.setattr(matching, "read", lambda log: SimpleNamespace(cases=cases))
+    monkeypatch.setattr(matching, "read", always(SimpleNamespace(cases=cases)))
     limits = matched_limits(None, Matched(run="b", of=of), cell("a", "mine"), cells)  # type: ignore[arg-type]
     assert limits == {name: Limits(**{of: spent}) for name, spent in found.items()}

@@ -16,6 +16,7 @@ from state.folds.state import State
 from streams.research.bench import rebuild
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.rebuild import ROWS, fold
+from tests.streams.bench.worlds import always
 
 Rows = list[tuple[Any, ...]]
 
@@ -174,7 +175,7 @@ def test_rates_are_medians_over_events_folded_from_nothing(
     monkeypatch.setattr(rebuild, "cpu", cpu)
     monkeypatch.setattr(rebuild, "time", clock)
     monkeypatch.setattr(rebuild, "resident_mb", lambda: 71.5)
-    monkeypatch.setattr(rebuild, "memory", lambda *_: {"grown": 1})
+    monkeypatch.setattr(rebuild, "memory", always({"grown": 1}))
     found = rebuild.measure(log, end)
     state = fold(log, State(), end)
     keys = found.pop("snapshot_keys")
@@ -213,7 +214,7 @@ def test_the_log_is_closed_whatever_came_of_it(
         raise RuntimeError("no memory left")
 
     said: list[str] = []
-    monkeypatch.setattr(rebuild, "sample", lambda _: sampled)
+    monkeypatch.setattr(rebuild, "sample", always(sampled))
     monkeypatch.setattr(rebuild, "measure", lost)
     with pytest.raises(RuntimeError, match="no memory left"):
         rebuild.run(said.append, 1_000, 1)

@@ -16,6 +16,7 @@ import pytest
 from schemas.vectors import as_kept, unpack
 from state.mirror import Mirrors
 from streams.research.bench import recall
+from tests.streams.bench.worlds import always, noting
 
 
 class Clock:
@@ -137,10 +138,14 @@ def test_the_table_is_asked_the_same_while_another_process_writes(
     writers: list[Writer], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     known, told = recall.memories(20), list[Any]()
+
+    def filled(*words: Any) -> tuple[Any, ...]:
+        return words
+
     monkeypatch.setattr(recall, "time", Clock())
     monkeypatch.setattr(recall, "TABLE_QUERIES", 5)
-    monkeypatch.setattr("state.tables.bench.fill", lambda *words: words)
-    monkeypatch.setattr("state.tables.bench.query", lambda *words: told.append(words))
+    monkeypatch.setattr("state.tables.bench.fill", filled)
+    monkeypatch.setattr("state.tables.bench.query", noting(told))
     assert recall.tabled(known, tmp_path) == [250.0] * 5
     table = (tmp_path, known, recall.DIMENSIONS)
     assert told == [
@@ -157,7 +162,7 @@ def test_a_query_that_fails_leaves_no_process_behind(
     def lost(*_: Any) -> None:
         raise OSError("the table is gone")
 
-    monkeypatch.setattr("state.tables.bench.fill", lambda *_: None)
+    monkeypatch.setattr("state.tables.bench.fill", always(None))
     monkeypatch.setattr("state.tables.bench.query", lost)
     with pytest.raises(OSError, match="gone"):
         recall.tabled(recall.memories(4), tmp_path)
@@ -165,7 +170,7 @@ def test_a_query_that_fails_leaves_no_process_behind(
 
 def test_the_process_that_writes_is_given_its_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[Any] = []
-    monkeypatch.setattr("state.tables.bench.keep_writing", lambda *words: told.append(words))
+    monkeypatch.setattr("state.tables.bench.keep_writing", noting(told))
     monkeypatch.setattr(sys, "argv", ["recall", "a folder"])
     runpy.run_path(recall.__file__, run_name="__main__")
     assert told == [(Path("a folder"), recall.DIMENSIONS)]

@@ -16,7 +16,7 @@ from streams.research.bench import asides
 from streams.research.bench.asides import run_asides
 from streams.research.bench.recipe import Recipe
 from streams.research.bench.results import Results
-from tests.streams.bench.worlds import case, episodes
+from tests.streams.bench.worlds import always, case, episodes
 
 RECIPE = Recipe.model_validate({
     "recipe": "r", "data": {"d": {"source": "jsonl"}, "e": {"source": "jsonl"}},
@@ -72,7 +72,7 @@ def made(monkeypatch: pytest.MonkeyPatch, **groups: list[Case]) -> tuple[Made, i
     monkeypatch.setattr(asides, "run_fork", seen.run)
     monkeypatch.setattr(asides, "audit", seen.audit)
     results = Results((), groups={(name, "d"): episodes(*group) for name, group in groups.items()})
-    log: Any = SimpleNamespace(journal=lambda episode: JOURNAL)
+    log: Any = SimpleNamespace(journal=always(JOURNAL))
     world: Any = SimpleNamespace(description="m", grant="granted")
     return seen, asyncio.run(run_asides(log, RECIPE, results, world))
 

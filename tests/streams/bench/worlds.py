@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, cast
@@ -78,3 +78,24 @@ def grown(*nodes: tuple[str, str | None, float]) -> list[Event]:
         ]
     kept = tuple(Grown(node=n, strategy="direct", depth=1, value=v) for n, _, v in nodes)
     return [*made, NodeExpanded(round=0, node="opened", children=kept)]
+
+
+# ── Stand-ins ────────────────────────────────────────────────────────────────────────────────
+
+
+def always(value: Any) -> Callable[..., Any]:
+    """What gives this, whatever it is asked."""
+
+    def given(*_: Any, **__: Any) -> Any:
+        return value
+
+    return given
+
+
+def noting(told: list[Any]) -> Callable[..., None]:
+    """What remembers how it was called, and gives nothing."""
+
+    def noted(*words: Any) -> None:
+        told.append(words)
+
+    return noted
