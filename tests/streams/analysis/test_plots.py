@@ -345,3 +345,33 @@ def test_a_number_stands_above_its_bar_and_beside_its_point(see: See) -> None:
     wide, narrow = (see(Panels("", "", (panel([3.0]),), ""), shape=shape) for shape in SHAPES)
     assert wide.get_figwidth() > narrow.get_figwidth()
     assert wide.get_figheight() == narrow.get_figheight()
+
+
+def test_what_is_read_off_lies_above_the_lines_that_help_to_read_it(see: See) -> None:
+    """A grid lies behind everything, a number on a ground of its own, also where an axis ends."""
+    colour: Any = import_module("matplotlib.colors").to_hex
+    (lone,) = see(Plot("t", {"a": LINE})).axes
+    (bar,) = see(bars("t", {"a": 1})).axes
+    panels = see(
+        Panels("", "", (panel([1.0, 2.0]), panel([3.0], bars=True)), ""), theme="dark"
+    ).axes
+    for axes in (lone, bar, *panels):
+        assert axes.get_axisbelow() is True
+
+    def grid(axes: Any) -> list[bool]:
+        return [a.get_gridlines()[0].get_visible() for a in (axes.xaxis, axes.yaxis)]
+
+    assert [grid(axes) for axes in (lone, bar, *panels)] == [
+        [True, True],
+        [True, False],
+        [False, True],
+        [False, True],
+    ]
+    number, *_ = panels[0].texts
+    ground = number.get_bbox_patch()
+    assert colour(ground.get_facecolor()) == PAPER["dark"]
+    assert 0 < ground.get_alpha() < 1, "what lies below shines through"
+    assert number.get_annotation_clip() is False
+    assert number.anncoords == "offset points"
+    heading = panels[0].yaxis.label.get_fontsize()
+    assert number.get_fontsize() < heading, "it has little room"
