@@ -324,7 +324,13 @@ def test_the_newest_batches_are_drawn_and_their_axis_says_so() -> None:
 
 @pytest.mark.parametrize(
     ("settings", "granted", "own"),
-    [({"primary_calls": 12}, None, 12), ({"primary_calls": 12}, 8, 8), ({}, 4, 4)],
+    [
+        ({"primary_calls": 12}, None, 12),
+        ({"primary_calls": 12}, 8, 8),
+        ({}, 4, 4),
+        ({"primary_calls": None}, 40, 40),
+        ({"primary_calls": None}, None, 1_048_576),  # so many that no run comes near
+    ],
 )
 def test_a_shadow_run_has_calls_of_its_own_beside_those_of_its_episode(
     monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], granted: int | None, own: int
