@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from streams.research.analysis import statistics as ours
 from streams.research.analysis.intervals import mean_interval, of_outcomes, wilson
 from tests.late import Late
 
+special = Late("scipy.special")
 stats = Late("scipy.stats")
 scores = Late("sklearn.metrics")
 calibration = Late("sklearn.calibration")
@@ -202,3 +203,75 @@ def test_what_repeats_itself_within_a_group_is_worth_as_much_as_one_of_it() -> N
     )
     assert ours.design_effect([[1.0, 1.0], [0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]) == 1
     assert ours.design_effect([[0.0, 0.0], [0.0]]) == 2, "of what does not vary, nothing says more"
+
+
+@given(st.floats(0.5, 60), st.floats(0.5, 60), st.floats(0.001, 0.999))
+def test_the_share_of_a_beta_distribution(a: float, b: float, x: float) -> None:
+    assert ours.beta_share(a, b, x) == near(float(special.betainc(a, b, x)))
+    assert ours.beta_share(a, b, x) + ours.beta_share(b, a, 1 - x) == near(1.0)
+    for end, share in ((0.0, 0.0), (-0.5, 0.0), (1.0, 1.0), (1.5, 1.0)):
+        assert ours.beta_share(a, b, end) == share
+
+
+def test_a_t_without_end_is_sure_and_one_that_is_no_number_says_nothing() -> None:
+    assert ours.t_p(float("inf"), 3) == ours.t_p(float("-inf"), 3) == 0
+    assert ours.t_p(float("nan"), 3) != ours.t_p(float("nan"), 3)
+    assert ours.t_p(0.0, 3) == 1
+    assert ours.t_half_width([1.0]) is ours.t_half_width([]) is None
+    wide, narrow = ours.t_half_width([1.0, 2.0, 4.0]), ours.t_half_width([1.0, 2.0, 4.0], 0.5)
+    assert wide == near(float(stats.t.ppf(0.975, 2) * stats.sem([1, 2, 4])))
+    assert narrow == near(float(stats.t.ppf(0.75, 2) * stats.sem([1, 2, 4])))
+
+
+@given(st.lists(st.integers(0, 5), max_size=12))
+def test_equal_values_share_the_mean_of_their_ranks(values: list[int]) -> None:
+    assert ours.ranks(values) == [float(rank) for rank in stats.rankdata(values)]
+
+
+def test_what_each_is_worth_to_a_mean_is_itself() -> None:
+    def mean(items: Sequence[float]) -> float | None:
+        return sum(items) / len(items) if items else None
+
+    assert ours.left_out([1.0, 2.0, 6.0], mean) == [near(1), near(2), near(6)]
+    assert ours.left_out([1.0], mean) is None, "nothing is left without it"
+    assert ours.left_out([], mean) is None
+
+    def without_one(items: Sequence[float]) -> float | None:
+        return None if 1.0 not in items else 3.0
+
+    assert ours.left_out([1.0, 2.0], without_one) is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=2, max_size=14))
+def test_what_each_is_worth_to_an_area_is_its_place_among_the_others(
+    items: list[tuple[int, bool]],
+) -> None:
+    """Of a right one, the share of wrong ones below it; of a wrong one, of right ones above it; ties half."""
+    scores, right = [float(score) for score, _ in items], [kind for _, kind in items]
+    if all(right) or not any(right):
+        with pytest.raises(ValueError, match="an area needs one of each kind"):
+            ours.area_worth(scores, right)
+        return
+    area = ours.auroc(scores, right) or 0.0
+    for (score, kind), worth in zip(items, ours.area_worth(scores, right), strict=True):
+        others = [other for other, its in items if its is not kind]
+        ahead = sum(
+            (score > other if kind else other > score) + (score == other) / 2 for other in others
+        )
+        mine = sum(its is kind for _, its in items)
+        assert worth == near(area + (ahead / len(others) - area) * len(items) / mine)
+
+
+def test_an_effect_s_interval_narrows_with_what_is_asked_of_it_and_stays_within_the_whole() -> None:
+    wide, narrow = ours.paired_interval(3, 1, 9), ours.paired_interval(3, 1, 9, 0.5)
+    assert wide is not None
+    assert narrow is not None
+    middle = (4 - 2) / 11
+    assert wide[0] < narrow[0] < middle < narrow[1] < wide[1]
+    assert wide[0] + wide[1] == near(2 * middle)
+    z = float(stats.norm.ppf(0.975))
+    assert wide[1] - middle == near(z * ((6 / 11 - middle**2) / 11) ** 0.5)
+    helped, hurt = ours.paired_interval(9, 0, 9), ours.paired_interval(0, 9, 9)
+    assert helped is not None
+    assert hurt == (-1.0, near(-helped[0]))
+    assert helped[1] == 1.0
