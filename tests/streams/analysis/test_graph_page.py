@@ -11,7 +11,7 @@ import pytest
 
 from handlers.policies.graph_memory.machine import MEANS
 from schemas.identity import text_digest
-from streams.research.analysis.graph_page import SHOWN, page
+from streams.research.analysis.graph_page import page
 from streams.research.analysis.graphs import Drawn, Edge, activated_by, as_json, drawn, graphml
 from tests.papers.gm_says import BAD, FAR, GOOD, NEAR, PROBLEM, remembering
 from tests.scripted import hashed
@@ -84,6 +84,12 @@ def test_queries_stand_left_paths_amid_and_principles_right_each_with_its_words(
     ]
 
 
+def test_words_that_just_fit_are_not_cut() -> None:
+    fits, longer = "x" * 44, "x" * 45
+    words = svg(replace(SMALL, cases={"L1": fits, "L2": longer})).findall("g/text")
+    assert [each.text for each in words[:2]] == [fits, "x" * 43 + "…"]
+
+
 def test_an_edge_joins_its_dots_and_is_as_thick_as_it_weighs_within_bounds() -> None:
     edges = [
         (e.get("class"), e.get("d"), e.get("stroke-width"), e[0].text)
@@ -111,7 +117,7 @@ def test_a_drawing_is_as_high_as_its_longest_column_and_others_are_spread_over_i
 
 
 def test_what_is_too_much_for_a_drawing_is_counted_and_stands_in_the_tables() -> None:
-    whole = replace(SMALL, cases={f"L{at}": f"problem {at}" for at in range(1, SHOWN + 1)})
+    whole = replace(SMALL, cases={f"L{at}": f"problem {at}" for at in range(1, 61)})
     assert "not drawn" not in page(whole)
     more = replace(
         SMALL,
@@ -120,8 +126,8 @@ def test_what_is_too_much_for_a_drawing_is_counted_and_stands_in_the_tables() ->
     )
     assert "<li>2 nodes are not drawn; the tables hold them</li>" in page(more)
     drawing = svg(more)
-    assert drawing.get("viewBox") == f"0 0 1180 {50 + 30 * SHOWN}"
-    assert len([e for e in drawing.iter("circle") if e.get("class") == "query"]) == SHOWN
+    assert drawing.get("viewBox") == "0 0 1180 1850"
+    assert len([e for e in drawing.iter("circle") if e.get("class") == "query"]) == 60
     assert next(e[0].text for e in drawing.findall("path")) == "L1 → GS AN: 1.000", "M1 has no dot"
     assert len(drawing.findall("path")) == len(SMALL.edges)
     assert ["M2", "two"] in rows(more, "Queries")
@@ -170,7 +176,7 @@ def told(parent: ET.Element) -> dict[str | None, str | None]:
 
 
 def test_graphml_tells_nodes_by_layer_and_edges_with_weight_and_counts() -> None:
-    bell = replace(SMALL, cases={"L1": "a\tb\x07c\ud800d\ue000\ufffe\uffff𝔸", "L2": ""})
+    bell = replace(SMALL, cases={"L1": "a\tb\x07c\ud800d\ue000\ufffd\ufffe\uffff𝔸", "L2": ""})
     made = graphml(bell)
     assert made.startswith("<?xml version='1.0' encoding='utf-8'?>\n<graphml xmlns=")
     assert made.endswith("</graphml>\n")
@@ -188,7 +194,7 @@ def test_graphml_tells_nodes_by_layer_and_edges_with_weight_and_counts() -> None
     assert graph is not None
     assert graph.attrib == {"id": "game24", "edgedefault": "directed"}
     assert [(node.get("id"), told(node)) for node in graph.iter("node")] == [
-        ("L1", {"layer": "query", "text": "a\tbcd\ue000𝔸"}),
+        ("L1", {"layer": "query", "text": "a\tbcd\ue000\ufffd𝔸"}),
         ("L2", {"layer": "query", "text": None}),
         ("GS AN", {"layer": "path", "text": "GS AN"}),
         ("GS KG TS AN", {"layer": "path", "text": "GS KG TS AN"}),

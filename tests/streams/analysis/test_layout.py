@@ -70,6 +70,8 @@ def test_a_table_says_each_cell_in_its_place() -> None:
 
 
 def test_pieces_of_a_page() -> None:
+    assert bullets(["a"] * 12).startswith("<ul>")
+    assert bullets(["a"] * 13).startswith("<details>"), "too long to stand open"
     assert bullets(["<b>a</b>", "c"]) == "<ul><li><b>a</b></li><li>c</li></ul>"
     assert bullets(["a"] * (FOLDED + 1), "<all>").startswith(
         "<details><summary>&lt;all&gt;</summary><ul><li>a</li>"

@@ -34,7 +34,7 @@ SEARCH: dict[str, Any] = {
     "confidence": {"stated": STATED, "stated, calibrated": {**STATED, "left_out": 0}},
     "judge": {"right": 1, "wrong": 0, "unclear": 2, "accuracy": 0.5, "coverage": 1.0,
               "by": ["a@1, m", "b@1, m"]},
-    "rewards": {"judged": 2, "unknown": 1, "mean_reward": 0.5, "cumulative_reward": [0.25, 1.5],
+    "rewards": {"judged": 2, "unknown": 1, "mean_reward": 0.5, "cumulative_reward": [0.25, 0.75, 1.5],
                 "strategies": 2},
     "flow": {"correct": 2, "incorrect": 0},
     "actions_by_depth": {"0": {"expand": 2}, "1": {"prune": 1, "stop": 0}},

@@ -297,15 +297,14 @@ def test_a_picture_has_four_panels_whose_numbers_are_short() -> None:
 
 
 @pytest.mark.parametrize(
-    ("calls", "said"),
-    [(1, "1.5"), (2, "2.5"), (99, "99.5"), (100, "100"), (999, "1000"), (1_000, "1.0k"), (9_999, "10.0k"),
-     (10_000, "10k"), (123_456, "123k")],
+    ("low", "high", "said"),
+    [(1, 2, "1.5"), (2, 2, "2"), (99, 100, "99.5"), (100, 100, "100"), (100, 101, "100"), (999, 1000, "1000"),
+     (1_000, 1_000, "1.0k"), (1_000, 1_001, "1.0k"), (9_999, 10_000, "10.0k"), (10_000, 10_000, "10k"),
+     (10_000, 10_001, "10k"), (123_456, 123_457, "123k")],
 )  # fmt: skip
-def test_a_number_is_as_short_as_its_size_allows(calls: int, said: str) -> None:
-    """Each is half a call more: the mean of two members."""
-    panels = picture(
-        "s", figures([Batch(1, (None, None), (calls, calls + 1), (None, None), 0)])
-    ).panels
+def test_a_number_is_as_short_as_its_size_allows(low: int, high: int, said: str) -> None:
+    """The mean of two members, of which nothing else is known."""
+    panels = picture("s", figures([Batch(1, (None, None), (low, high), (None, None), 0)])).panels
     assert panels[1].numbers == (said,)
     assert panels[0].points == panels[2].points == ()
 

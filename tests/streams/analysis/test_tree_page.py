@@ -167,10 +167,10 @@ def test_nobody_is_asked_about_a_node_without_an_answer_and_it_bears_no_verdict(
 
 
 def test_words_that_are_too_long_are_cut_and_stand_whole_in_the_title() -> None:
-    whole, more = "a" * LONG, "a" * (LONG + 1)
+    whole, more = "a" * 90, "a" * 91
     node = Node("n", whole, more)
     (spot,) = placed([node]).spots
-    assert (spot.given, spot.words) == (whole, "a" * (LONG - 1) + "…")
+    assert (spot.given, spot.words) == (whole, "a" * 89 + "…")
     assert f"<title>n {whole} {more}</title>" in svg(placed([node]), "x")
 
 
