@@ -21,7 +21,6 @@ from streams.research.analysis.measures import (
     BRIER,
     ECE,
     EFFICIENCY,
-    Price,
     calibration,
     risk,
     spent,
@@ -61,9 +60,7 @@ def analysis(
     # everything else claims to improve on.
     base = next((name for name, f in found.items() if f["policy"].startswith("greedy@")), None)
     for name, figures in found.items():
-        price = (
-            Price(None, None, 0, 0) if base is None else tokens_per_point(runs[name], runs[base])
-        )
+        price = tokens_per_point(runs[name], [] if base is None else runs[base])
         figures["tokens_per_point"] = price.value
         figures["tokens_per_point_interval"] = price.interval
         figures["tokens_per_point_of"] = price.known
