@@ -97,10 +97,14 @@ def reckoned(
 ONE: Bins = [(60, 0.85, 30), (40, 0.25, 22)]
 FEW: Bins = [(5, 0.85, 2), (6, 0.25, 3)]
 EVEN: Bins = [(20, 0.5, 10), (20, 0.9, 8)]
+SURE: Bins = [(10, 1.0, 5), (10, 0.3, 6)]
+TWO: Bins = [(2, 0.7, 1)]
 CASES: list[tuple[Bins, list[float]]] = [
     (ONE, [0.5 - 0.85, 0.55 - 0.25]),
     (FEW, [0.4 - 0.85, 0.5 - 0.25]),
     (EVEN, [0.5 / 20, 0.4 - 0.9]),
+    (SURE, [0.5 - 1.0, 0.6 - 0.3]),
+    (TWO, [0.5 - 0.7]),
 ]
 """A bin whose share is its confidence has the smallest gap that so many answers could show."""
 
@@ -122,6 +126,9 @@ def test_of_seeds_the_gaps_are_common_and_the_mean_strays_less() -> None:
     gaps = [66 / 120 - 0.85, 40 / 80 - 0.25]
     apart = calibration_interval([stated(ONE, "a"), stated(other, "b")])
     assert apart == pytest.approx(reckoned([ONE, other], gaps, 198, 1), abs=1e-4)
+    third = calibration_interval([stated(ONE, "a"), stated(other, "b"), stated(ONE, "c")])
+    gaps = [96 / 180 - 0.85, 62 / 120 - 0.25]
+    assert third == pytest.approx(reckoned([ONE, other, ONE], gaps, 298, 1), abs=1e-4)
     same = calibration_interval([stated(ONE), stated(ONE)])
     gaps = [0.5 - 0.85, 0.55 - 0.25]
     assert same == pytest.approx(reckoned([ONE, ONE], gaps, 200 / 2 - 2, 2), abs=1e-4)

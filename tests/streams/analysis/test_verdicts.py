@@ -22,7 +22,6 @@ from streams.replay.change import Change
 from streams.research.analysis import verdicts as module
 from streams.research.analysis.cases import Case
 from streams.research.analysis.verdicts import (
-    MOST_CHARS,
     Verdict,
     judge,
     undecided,
@@ -68,7 +67,7 @@ def test_an_answer_and_a_reference_that_no_grader_could_compare_are_put_to_a_jud
 
 def test_what_is_too_long_for_a_judge_is_not_put_to_him() -> None:
     """An answer and all of its references together."""
-    half = "x" * (MOST_CHARS // 2)
+    half = "x" * 10_000
     fits = open_case(answer=half, reference=half)
     beyond = open_case(answer=half, reference=half + "x")
     many = open_case(answer=half, reference=(half[1:], "x"))
