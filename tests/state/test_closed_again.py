@@ -1,0 +1,190 @@
+"""A version is closed again for what was forgotten, for outcomes that turned, and for vectors of another embedder."""
+
+from __future__ import annotations
+
+from schemas.events.base import Event
+from schemas.events.episode import Embedded
+from schemas.events.learning import (
+    BatchClosed,
+    EmbedderChanged,
+    KnowledgeConsolidated,
+    MemoryVersioned,
+    ProblemForgotten,
+)
+from schemas.identity import learning_id
+from schemas.memory import Memory
+from schemas.vectors import pack
+from state.folds.memory import MemoryFold
+from tests.state.told import SCOPE, Log
+
+NEWS = f"n/{SCOPE}/-"
+ASKED = [f"p/d/{name}/r" for name in "xyz"]
+
+
+def begun() -> Log:
+    """Three problems were solved in two batches, each left a lesson, and the first batch a rule of two roles."""
+    log = Log()
+    for name in "xyz":
+        log.ended(name)
+        log.graded(name, "right")
+    log.learns("x", "y", lessons="xy", retirement="opportunities@1")
+    log.learns("z", lessons="z", retirement="opportunities@1")
+    return log
+
+
+def again(log: Log, closed: BatchClosed, *said: Event) -> Memory:
+    """A batch is closed again, says this, and has its version."""
+    fold = log.state.memory(SCOPE)
+    episode = learning_id(SCOPE, closed.batch, closed.revision)
+    log.say(episode, "batch", closed)
+    for at, event in enumerate(said):
+        log.say(episode, str(at), event)
+    memory = fold.following(fold.learned(closed), closed.batch, 1, closed)
+    log.say(episode, "version", MemoryVersioned(
+        scope=SCOPE, number=closed.batch, revision=closed.revision, live_from=1, state=memory.state()
+    ))  # fmt: skip
+    return fold.versions[closed.batch]
+
+
+def forget(log: Log, problem: str) -> MemoryFold:
+    event = ProblemForgotten(scope=SCOPE, domain="d", problem_id=problem)
+    log.say(NEWS, f"forgotten.{len(log.told)}", event)
+    return log.state.memory(SCOPE)
+
+
+def test_what_cites_a_forgotten_problem_goes_version_by_version() -> None:
+    log = begun()
+    fold = forget(log, "x")
+    assert fold.forgetting.owed == [1, 2]
+    first = fold.closing_without(1)
+    assert (first.members, first.outcomes, first.revision) == (("p/d/y/r",), ("right",), 1)
+    assert [item.id for item in fold.kept(1)] == [], "its evidence names both members"
+    one = again(log, first)
+    assert (one.items, one.revision, one.name) == ((), 1, "1.1")
+    assert fold.forgetting.owed == [2]
+    assert fold.forgetting.withdrawn == {"x", "y"}
+    two = again(log, fold.closing_without(2))
+    assert [item.id for item in two.items] == ["z"]
+    assert (fold.forgetting.owed, fold.forgetting.withdrawn) == ([], set())
+    labels = two.labels
+    assert labels is not None
+    assert [label.episode for label in labels] == ["p/d/z/r", "p/d/y/r"]
+    lives = log.state.lives.known
+    assert [lives[SCOPE, name].withdrawn for name in "xyz"] == [True, True, False]
+    assert [lives[SCOPE, name].until for name in "xyz"] == [2, 2, None]
+    assert [fold.versions.pinned(1, revision).revision for revision in (None, 1)] == [0, 1]
+    assert len(fold.versions.pinned(1, None).items) == 2
+    assert log.state.digests[SCOPE, 1] == one.state()
+
+
+def test_forgetting_a_problem_of_a_later_batch_leaves_earlier_versions_alone() -> None:
+    log = begun()
+    fold = forget(log, "z")
+    assert fold.forgetting.owed == [2]
+    two = again(log, fold.closing_without(2))
+    assert [item.id for item in two.items] == ["x", "y"]
+    assert fold.closing(2).revision == 1
+    assert fold.closing_without(2).revision == 2
+    assert forget(log, "nobody").forgetting.owed == []
+
+
+def test_an_answer_that_was_graded_anew_has_its_versions_closed_again_and_nothing_withdrawn() -> (
+    None
+):
+    log = begun()
+    log.graded("y", "wrong", relearned_from=1)
+    fold = log.state.memory(SCOPE)
+    assert (fold.forgetting.owed, fold.forgetting.regraded) == ([1, 2], {1, 2})
+    first = fold.closing_without(1)
+    assert (first.outcomes, first.regraded) == (("right", "right"), True), (
+        "by its own grader's word"
+    )
+    one = again(log, first)
+    assert [item.id for item in one.items] == ["x", "y"]
+    assert fold.forgetting.owed == [2]
+    assert [item.id for item in again(log, fold.closing_without(2)).items] == ["x", "y", "z"]
+    assert fold.forgetting.regraded == set()
+
+
+def test_rules_that_rest_on_what_was_withdrawn_fall_back_until_they_are_written_anew() -> None:
+    log = Log()
+    for name in "xyz":
+        log.ended(name)
+
+    def says(role: str, text: str, *lessons: str) -> KnowledgeConsolidated:
+        return KnowledgeConsolidated(
+            role=role, rules=((f"R-{role}", text),), result="consolidated", lessons=lessons
+        )
+
+    for number, (name, rules) in enumerate((
+        ("x", (says("a", "first a", "x"), says("b", "first b", "other"))),
+        ("y", (says("a", "second a", "x"), says("b", "second b", "other"))),
+    ), 1):  # fmt: skip
+        fold = log.state.memory(SCOPE)
+        closed = BatchClosed(
+            scope=SCOPE, batch=number, members=(f"p/d/{name}/r",), outcomes=("unknown",),
+            previous=number - 1, policy="p", policy_version="1", settings="0f", seed=1,
+        )  # fmt: skip
+        log.say(learning_id(SCOPE, number), "batch", closed)
+        for at, rule in enumerate(rules):
+            log.say(learning_id(SCOPE, number), str(at), rule)
+        memory = fold.following(fold.learned(closed), number, 1, closed)
+        version = MemoryVersioned(scope=SCOPE, number=number, live_from=1, state=memory.state())
+        log.say(learning_id(SCOPE, number), "version", version)
+    fold = forget(log, "x")
+    fold.forgetting.withdrawn = {"x"}
+    assert fold.touched(1) == ({"x"}, {"a"})
+    assert fold.touched(2) == ({"x"}, {"a"})
+    one = again(log, fold.closing_without(1))
+    assert [item.text for item in one.items] == ["first b"]
+    two = again(log, fold.closing_without(2), says("a", "written anew", "y"))
+    assert [item.text for item in two.items] == ["written anew", "second b"]
+
+
+def test_another_embedder_gives_the_newest_version_other_vectors_and_ends_no_batch() -> None:
+    log = begun()
+    fold = log.state.memory(SCOPE)
+    log.ended("v")
+    closed = BatchClosed(
+        scope=SCOPE, batch=3, members=("p/d/v/r",), outcomes=("unknown",), previous=2, policy="p",
+        policy_version="1", settings="0f", seed=1,
+    )  # fmt: skip
+    log.say(learning_id(SCOPE, 3), "batch", closed)
+    log.say(
+        learning_id(SCOPE, 3), "0", Embedded(asked="q", embedder="old", dimensions=2, vectors=())
+    )
+    memory = fold.following(fold.learned(closed), 3, 1, closed)
+    log.say(learning_id(SCOPE, 3), "version", MemoryVersioned(
+        scope=SCOPE, number=3, live_from=1, state=memory.state()
+    ))  # fmt: skip
+    assert fold.latest.embedder == "old"
+    log.say(NEWS, "embedder.0", EmbedderChanged(scope=SCOPE, embedder="old"))
+    assert [fold.changing] == [None], "it is the one that it has"
+    log.say(NEWS, "embedder.1", EmbedderChanged(scope=SCOPE, embedder="new"))
+    assert [fold.changing] == ["new"]
+    wanted = fold.closed_anew()
+    assert (wanted.batch, wanted.revision, wanted.embedder, wanted.measured) == (3, 1, "new", None)
+    vectors = tuple(pack((float(at), 0.0, 0.0)) for at in range(3))
+    log.say(learning_id(SCOPE, 3, 1), "batch", wanted)
+    assert fold.begun_anew == wanted
+    assert fold.closed_anew().revision == 2, "one that was begun already is passed over"
+    log.say(NEWS, "embedder.2", EmbedderChanged(scope=SCOPE, embedder="old"))
+    assert [fold.changing] == ["old"], "another one is under way"
+    log.say(NEWS, "embedder.3", EmbedderChanged(scope=SCOPE, embedder="new"))
+    made = Embedded(asked="q", embedder="new", dimensions=3, vectors=vectors)
+    log.say(learning_id(SCOPE, 3, 1), "0", made)
+    assert log.state.dimensions == 3
+    anew = fold.following(fold.learned(wanted), 3, 1, wanted)
+    log.say(learning_id(SCOPE, 3, 1), "version", MemoryVersioned(
+        scope=SCOPE, number=3, revision=1, live_from=1, state=anew.state()
+    ))  # fmt: skip
+    assert [item.vector for item in fold.latest.items] == [*vectors]
+    assert (fold.latest.name, fold.latest.embedder) == ("3.1", "new")
+    assert [fold.changing, fold.begun_anew] == [None, None]
+    assert fold.forgetting.owed == []
+    known = fold.latest
+    log.say(learning_id(SCOPE, 3, 1), "version", MemoryVersioned(
+        scope=SCOPE, number=3, revision=1, live_from=1, state=anew.state()
+    ))  # fmt: skip
+    assert fold.latest is known, "a second record of one version changes nothing"
+    assert log.state.strays.count == 1
