@@ -20,7 +20,7 @@ from schemas.memory import Label, Labels, Memory, MemoryItem
 from schemas.outcome import Outcome
 from schemas.problem import Limits
 from state.folds.forgetting import Forgetting, blank, stated, taught
-from state.folds.labelling import Labelling, without
+from state.folds.labelling import Labelling, Stated, without
 from state.folds.measuring import Met, members_of, met, numbers_after, standing_after
 from state.folds.versions import Versions
 from tests.reflections import reflected
@@ -129,6 +129,18 @@ def test_labels_count_for_members_whose_confidence_has_an_owner() -> None:
     labelling.forget("b")
     assert not labelling.graded
     assert {*labelling.stated} == {*"acd"}
+
+
+def test_what_a_snapshot_holds_of_confidences_is_put_in_when_it_is_asked_for() -> None:
+    def later(known: dict[str, Stated]) -> None:
+        known["e"] = Stated(KEY, 0.5)
+
+    labelling = Labelling(later=[later])
+    assert labelling == Labelling(), "until then it is like one that holds nothing"
+    assert labelling.stated == {"e": Stated(KEY, 0.5)}
+    assert labelling.later == []
+    assert not labelling.stated["e"].member
+    assert labelling != Labelling()
 
 
 def test_a_version_keeps_its_labels_but_for_those_of_forgotten_problems() -> None:

@@ -35,11 +35,11 @@ def test_a_loss_is_the_mean_over_roll_outs_of_the_mean_over_their_own_tokens() -
     half = math.log(0.5)
     new, old = [[0.0, half, 0.0], [0.0, 0.0, 0.0]], [[half, half, half], [0.0, 0.0, half]]
     mask = [[1, 1, 0], [0, 1, 1]]
-    assert grpo_loss(new, old, [1.0, -1.0], mask) == pytest.approx(
-        (-(1.2 + 1) / 2 + (1 + 2) / 2) / 2
+    assert grpo_loss(new, old, [2.0, -0.5], mask) == pytest.approx(
+        (-(2.4 + 2) / 2 + (0.5 + 1) / 2) / 2
     )
-    wide = grpo_loss(new, old, [1.0, -1.0], mask, clip=0.5)
-    assert wide == pytest.approx((-(1.5 + 1) / 2 + (1 + 2) / 2) / 2)
+    wide = grpo_loss(new, old, [2.0, -0.5], mask, clip=0.5)
+    assert wide == pytest.approx((-(3 + 2) / 2 + (0.5 + 1) / 2) / 2)
     low = grpo_loss([[half]], [[0.0]], [-1.0], [[1]])
     assert low == pytest.approx(0.8), "what is less likely by now is not pushed further down"
     assert type(low) is float

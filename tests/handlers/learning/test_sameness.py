@@ -140,3 +140,19 @@ def test_zeros_and_vectors_of_other_widths_are_like_nothing() -> None:
         assert not one.same(TEXT, USUAL)
         assert not TEXT.same(one, USUAL)
     assert not zeros.same(Pointed.of("z", (0.0, 0.0), "do"), USUAL)
+
+
+def test_which_vectors_are_one_with_which() -> None:
+    one, long, turned, other = (
+        pack(each) for each in ((1, 0), (5, 0), (cos(0.1), sin(0.1)), (0, 1))
+    )
+    wide, zeros = pack((1.0, 0.0, 0.0)), pack((0.0, 0.0))
+    every = [other, one, wide, long, zeros, turned, one]
+    assert twins([one, wide, zeros, one], every, USUAL) == {
+        one: (one, long, turned),
+        wide: (wide,),
+        zeros: (),
+    }
+    assert twins([one], every, Likeness(0.2, 0.999)) == {one: (one, long)}
+    assert twins([], every, USUAL) == twins([], [], USUAL) == {}
+    assert twins([other], [other, pack((0.0, -1.0))], USUAL) == {other: (other,)}
