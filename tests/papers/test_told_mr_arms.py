@@ -222,3 +222,28 @@ def test_arms_of_an_episode_alone_are_the_start_arms_again() -> None:
             self_judged=True steps=2 source=15 parse=ok
     = (answer=2*3*4*1 ended_by=solved confidence=0.7 confidence_source=value)
     """)
+
+
+def test_where_nothing_is_learned_no_arm_is_warmed_up() -> None:
+    ran = reason(model(2), strategies="fixed", updates="frozen", report=False)
+    assert told(ran) == lines(r"""
+    1 step step temperature=0.7 top_p=1 max_tokens=8192
+        problem: Make 24 of 2 3 4 1.
+    2 generated round=0 role=step source=1 parse=ok
+    3 embed
+        [Step 1] / step 1 is 2 * 1
+    4 strategy.chosen round=1 arm=a1 how=ucb scores=[[a1 0.2] [a2 0.2] [a3 0.2]]
+    6 step step temperature=0.7 top_p=1 max_tokens=8192
+        problem: Make 24 of 2 3 4 1.
+        trajectory: [Step 1] / step 1 is 2 * 1
+        advice: Keep to the present course, and be concrete about what comes next.
+    7 generated round=1 role=step answer=2*3*4*1 source=6 parse=ok
+    8 judge judge.A temperature=0.7 top_p=1 max_tokens=8192
+        problem: Make 24 of 2 3 4 1.
+        trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2 / Final answer: 2*3*4*1
+        steps_made: 2
+        weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8
+    9 reward.judged round=1 arm=a1 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.52 self_judged=True
+            steps=2 source=8 parse=ok
+    = (answer=2*3*4*1 ended_by=solved confidence=0.7 confidence_source=value)
+    """)
