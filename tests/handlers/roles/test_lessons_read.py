@@ -157,7 +157,9 @@ def test_what_reads_as_a_rule(line: str, rule: bool) -> None:
 NOTHING_GENERAL = "rules: none that is a general sentence without digits"
 
 
-def ruled(consolidator: Consolidator, reply: str, *before: str, strict: bool = False) -> object:
+def ruled(
+    consolidator: Consolidator, reply: str, *before: str, strict: bool = False
+) -> str | tuple[tuple[str, str], ...]:
     """The rules of a reply, or why there are none."""
     check = consolidator.check(before, strict=strict)
     found = consolidator.role.read(reply, check)
@@ -227,7 +229,6 @@ SIX_RULES = "\n".join(
 def test_why_these_are_not_six_rules(reply: str, wrong: str) -> None:
     assert ruled(SIX["monitor"], reply) == wrong
     rules = ruled(SIX["monitor"], SIX_RULES)
-    assert isinstance(rules, tuple)
     assert rules[5] == ("M6", "Doubt the sum before you go on, e.g. twice.")
     assert len(rules) == 6
 
