@@ -247,3 +247,38 @@ def test_where_nothing_is_learned_no_arm_is_warmed_up() -> None:
             steps=2 source=8 parse=ok
     = (answer=2*3*4*1 ended_by=solved confidence=0.7 confidence_source=value)
     """)
+
+
+def test_a_report_that_cannot_be_read_stands_as_it_was_said() -> None:
+    ran = reason(model(2, report=lambda at: "Hm, well."), strategies="fixed")
+    assert told(ran) == lines(r"""
+    1 step step temperature=0.7 top_p=1 max_tokens=8192
+        problem: Make 24 of 2 3 4 1.
+    2 generated round=0 role=step source=1 parse=ok
+    3 reporter reporter temperature=0.7 top_p=1 max_tokens=8192
+        problem: Make 24 of 2 3 4 1.
+        trajectory: [Step 1] / step 1 is 2 * 1
+    4 reply.reparsed role=reporter source=3 reason=Current_attempts: missing
+    5 reporter reporter temperature=0.7 top_p=1 max_tokens=8192
+        problem: Make 24 of 2 3 4 1.
+        trajectory: [Step 1] / step 1 is 2 * 1
+        assistant: Hm, well.
+        user: This reply could not be read. Current_attempts: missing. Write the whole reply [...]
+    6 progress.reported round=0 source=5 parse=fallback
+    7 embed
+        Hm, well.
+    8 strategy.chosen round=1 arm=a1 how=warmup scores=[[a1 0.2] [a2 0.2] [a3 0.2]]
+    10 step step temperature=0.7 top_p=1 max_tokens=8192
+        problem: Make 24 of 2 3 4 1.
+        trajectory: [Step 1] / step 1 is 2 * 1
+        advice: Keep to the present course, and be concrete about what comes next.
+    11 generated round=1 role=step answer=2*3*4*1 source=10 parse=ok
+    12 judge judge.A temperature=0.7 top_p=1 max_tokens=8192
+        problem: Make 24 of 2 3 4 1.
+        trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2 / Final answer: 2*3*4*1
+        steps_made: 2
+        weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8
+    13 reward.judged round=1 arm=a1 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.52
+            self_judged=True steps=2 source=12 parse=ok
+    = (answer=2*3*4*1 ended_by=solved confidence=0.7 confidence_source=value)
+    """)
