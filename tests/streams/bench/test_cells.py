@@ -314,6 +314,11 @@ def test_a_run_is_printed_in_the_block_of_the_model_that_answered() -> None:
     assert row["cells"][0]["paper"] is None
 
 
+def test_a_block_without_a_model_makes_a_run_nobody_s_own() -> None:
+    tables = [block("GPT-4o", mine={}), block("", mine={})]
+    assert printed(tables, "another") == ([True, True], [])
+
+
 def test_a_run_is_printed_in_the_row_of_the_model_that_answered() -> None:
     tables = [block("", one={"model": "GPT-4o"}, two={"model": "GPT-4o-mini"})]
     assert printed(tables, "gpt-4o-mini-2024-07-18") == ([False, True], [])

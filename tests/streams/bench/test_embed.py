@@ -8,7 +8,7 @@ from streams.research.bench import embed
 
 
 class Counting:
-    """An embedder that takes a millisecond a text by a clock of its own, and changes its mind if it is to."""
+    """An embedder that takes 1.23456 ms a text by a clock of its own, and changes its mind if it is to."""
 
     name, dimensions = "counting@1", 2
 
@@ -20,7 +20,7 @@ class Counting:
     async def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
         self.sizes.append(len(texts))
         self.seen += texts
-        self.now += 1e-3 * len(texts)
+        self.now += 1.23456e-3 * len(texts)
         return [(1.0, 0.0 if self.steady else float(len(self.sizes))) for _ in texts]
 
     async def close(self) -> None:
@@ -36,13 +36,15 @@ def test_milliseconds_a_sentence_are_told_for_each_size_of_batch(
     assert embed.run(embedder, said.append) == {
         "embedder": "counting@1",
         "dimensions": 2,
-        "ms_per_sentence_1": 1.0,
-        "ms_per_sentence_8": 1.0,
-        "ms_per_sentence_32": 1.0,
+        "ms_per_sentence_1": 1.235,
+        "ms_per_sentence_8": 1.235,
+        "ms_per_sentence_32": 1.235,
         "same_batch_same_vectors": steady,
     }
     assert said == ["batch 1", "batch 8", "batch 32"]
     assert embedder.sizes == [1, *[1] * 5 * 64, *[8] * 5 * 8, *[32] * 5 * 2, 64, 64]
+    assert embedder.seen[-64:] == embedder.seen[-128:-64]
+    assert not {*embedder.seen[-64:]} & {*embedder.seen[:-128]}, "an embedder may keep what it saw"
     assert embedder.closed
 
 

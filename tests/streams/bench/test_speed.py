@@ -91,9 +91,14 @@ def test_a_step_is_one_completion_of_240_signs_with_its_fact(
 def test_every_episode_ends(tmp_path: Path) -> None:
     log = FILL(tmp_path / "a.db", 3, 2)
     WORK(log, 2)
-    rows = log.db.execute("select body from records where kind = 'episode.closed'")
-    closed = [orjson.loads(body) for (body,) in rows]
+
+    def bodies(kind: str) -> list[Any]:
+        rows = log.db.execute("select body from records where kind = ?", (kind,))
+        return [orjson.loads(body) for (body,) in rows]
+
+    closed, opened = bodies("episode.closed"), bodies("episode.opened")
     log.close()
+    assert all("SIMULATED" in each["backbones"] for each in opened)
     assert [(each["answer"], each["ended_by"]) for each in closed] == [("1", "done")] * 3
 
 
