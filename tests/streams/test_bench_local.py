@@ -92,6 +92,8 @@ def test_sums_are_the_same_in_every_build() -> None:
 def test_of_problems_at_one_place_the_id_decides() -> None:
     one, other = ([{"id": f"{kind}{at}"} for at in range(3)] for kind in "ba")
     assert [each["id"] for each in mixed(one, other)] == ["a0", "b0", "a1", "b1", "a2", "b2"]
+    alike = [[{"id": "a", "problem": said}] for said in "yx"]
+    assert [each["problem"] for each in mixed(*alike)] == ["y", "x"], "else as they were given"
 
 
 # ── Made by commands, told of what was closed ────────────────────────────────────────────────
@@ -165,6 +167,30 @@ def test_each_walk_is_announced_and_worked_on_a_log_of_its_own(
         local.work(lambda _: 1, "b", "a.db", 1)
     with pytest.raises(RuntimeError, match="exit 4"):
         local.produce(lambda _: 4, walks[0], out, "problems")
+
+
+def test_one_walk_learns_from_others_before_and_one_has_no_guidance(
+    gsm8k: str, tmp_path: Path
+) -> None:
+    asked: list[list[str]] = []
+
+    def command(words: Sequence[str]) -> int:
+        asked.append([*words])
+        return 0
+
+    local.run(command, local.WALKS, data=gsm8k, folder=tmp_path, backbone="b", minutes=5)
+    announced = [words for words in asked if words[0] == "produce"]
+    logs = [Path(words[words.index("--log") + 1]).stem for words in announced]
+    assert [log for log, words in zip(logs, announced, strict=True) if "before" in words[1]] == [
+        "mc2-with-experience"
+    ]
+    assert len({*logs}) == len(local.WALKS) == len(announced) - 1
+    chosen = {
+        log: words[words.index("--set") + 1]
+        for log, words in zip(logs, announced, strict=True)
+        if "--set" in words
+    }
+    assert chosen == {"mc2-cold": "guidance=none", "mc2-with-experience": "lessons_per_batch=5"}
 
 
 def test_what_only_makes_experience_is_in_no_row() -> None:

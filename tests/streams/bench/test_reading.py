@@ -181,6 +181,12 @@ def test_a_chain_of_thought_is_what_its_one_reply_said() -> None:
         reading.cot_said(case("a", "right", [reply, reply], answer="7"))
 
 
+def test_what_is_solved_without_the_grammar_was_lost_by_it() -> None:
+    right, wrong = {"a": said("a", BOXED, "7")}, {"a": said("a", "It is 8.", "8")}
+    made = reading.figures({PLAIN: right, COT: wrong, FREE: right}, {"a": "7"})
+    assert [(each["only"], each["cause"]) for each in made["odd"]] == [(PLAIN, "grammar")]
+
+
 def test_what_only_cot_solved_was_not_lost_by_a_grammar() -> None:
     """The plain call has none: what a run without one says of the problem tells nothing of it."""
     plain, cot = {"a": said("a", "It is 8.", "8")}, {"a": said("a", BOXED, "7")}
