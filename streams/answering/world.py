@@ -264,7 +264,8 @@ class World:
         return replace(
             again,
             attempts=reply.attempts + again.attempts,
-            free=reply.free and again.free,
+            # An attempt before the refusal that may have been charged leaves the cost of both unknown.
+            cost=again.cost if reply.free else None,
             seconds=add(reply.seconds, again.seconds),
             dropped=(*again.dropped, GUIDANCE),
         )
