@@ -242,16 +242,11 @@ async def _ask(run: Run, here: str, question: Ask[Any], ledger: Ledger) -> Any:
     else:
         _meet(run, here, question, asked, answer, reserved)
     if isinstance(answer, Completed):
-        if ledger.bounded:
-            # A reply can stand where nothing was covered: in a probe's prefix, made under
-            # its parent's limits.
-            covered = UNBOUNDED if isinstance(reserved, str) else reserved
-            ledger.settle(covered, answer.tokens, answer.cost, answer.seconds, answer.attempts)
-        else:
-            # The time counts without a limit as well: it is the critical path, which
-            # the closing states.
-            ledger.spent_calls += 1
-            ledger.spent_seconds += answer.seconds or 0.0
+        # A reply can stand where nothing was covered: in a probe's prefix, made under its parent's
+        # limits. Without a limit the time counts as well: it is the critical path, which the
+        # closing states.
+        covered = UNBOUNDED if isinstance(reserved, str) else reserved
+        ledger.settle(covered, answer.tokens, answer.cost, answer.seconds, answer.attempts)
     elif isinstance(answer, LimitReached):
         raise OutOfLimit(answer.which)
     elif isinstance(answer, QuestionAbandoned):

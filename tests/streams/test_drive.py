@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from handlers.limits import Ledger, Reservation, prompt_estimate
+from handlers.limits import UNBOUNDED, Ledger, Reservation, prompt_estimate
 from handlers.roles.role import Role, answer
 from schemas.asking import All, Diverged, Exhausted, OutOfLimit, Steps, Stopped, Unanswered
 from schemas.events.base import AnswerEvent, Event
@@ -128,26 +128,29 @@ def asks(*requests: Any) -> Generator[Any, Any, list[Any]]:
 
 
 def test_an_answer_is_durable_with_all_facts_before_it_is_acted_on() -> None:
-    run, recorder = live(World(at1=said(seconds=2.5), at3=checked()))
+    again = replace(ASKED, draw=1)
+    world = World(at1=said(seconds=2.5), at3=checked(), at5=said(again, seconds=1.5))
+    run, recorder = live(world)
     ledger = Ledger()
-    got = driven(asks(FACT, ASKED, FACT, CHECK, FACT), run, ledger)
-    assert recorder.commits == [["0", "1"], ["0", "1", "2", "3"]]
-    assert list(run.journal) == ["0", "1", "2", "3", "4"]
+    got = driven(asks(FACT, ASKED, FACT, CHECK, FACT, again), run, ledger)
+    assert recorder.commits[:2] == [["0", "1"], ["0", "1", "2", "3"]]
+    assert list(run.journal) == ["0", "1", "2", "3", "4", "5"]
+    assert {reserved for _, reserved in world.asked} == {UNBOUNDED}
     assert (got[1].text, got[3], got[0]) == ("42", "right", None)
     assert recorder.texts == {ASKED.template.digest: ASKED.template.text}
-    assert (ledger.spent_calls, ledger.spent_seconds) == (1, 2.5)
+    assert (ledger.spent_calls, ledger.spent_seconds) == (2, 4.0)
     assert (run.visited, run.restated) == (set(), 0)
 
 
 def test_what_is_recorded_is_met_and_never_asked_again() -> None:
-    world = World(at2=checked())
-    journal: dict[str, Event] = {"0": FACT, "1": said()}
+    world = World(at3=checked())
+    journal: dict[str, Event] = {"0": FACT, "1": said(), "2": FACT}
     run, recorder = live(world, journal)
     ledger = Ledger()
-    assert driven(asks(FACT, ASKED, CHECK), run, ledger)[2] == "right"
-    assert [address for address, _ in world.asked] == ["2"]
-    assert (run.visited, run.restated, ledger.spent_calls) == ({"0", "1"}, 1, 1)
-    assert recorder.commits == [["2"]]
+    assert driven(asks(FACT, ASKED, FACT, CHECK), run, ledger)[3] == "right"
+    assert [address for address, _ in world.asked] == ["3"]
+    assert (run.visited, run.restated, ledger.spent_calls) == ({"0", "1", "2"}, 2, 1)
+    assert recorder.commits == [["3"]]
     assert ledger.spent_seconds == 0.0
 
 
@@ -370,6 +373,13 @@ def test_a_template_that_is_too_large_is_refused_before_the_call_that_costs_mone
         replayed(drive(asks(ASKED), closed({}, refused={"0": error.value}), Ledger()))
     with pytest.raises(Exhausted):
         replayed(drive(asks(CHECK), closed({}, refused={"0": error.value}), Ledger()))
+
+
+def test_without_a_log_nothing_is_asked() -> None:
+    world = World(at0=checked())
+    with pytest.raises(Exhausted):
+        driven(asks(CHECK), closed({}, world=cast("Any", world)))
+    assert world.asked == []
 
 
 def test_a_log_that_fails_is_no_defect_of_the_policy() -> None:
