@@ -8,7 +8,8 @@ import pytest
 
 from handlers.learning.retire import ALIKE, BY_ITSELF
 from schemas.events.base import Event
-from schemas.events.graph import PrincipleInduced
+from schemas.events.cascade import CandidatesGraded
+from schemas.events.graph import PathGrounded, PrincipleInduced
 from schemas.events.learning import (
     BatchClosed,
     KnowledgeConsolidated,
@@ -276,3 +277,16 @@ def test_the_newest_revision_in_which_something_was_learned_or_could_be_said() -
         assert taught(said.__getitem__, memory) is said[learning_id("s", 2, learned)]
         assert stated(said.__getitem__, memory) is said[learning_id("s", 2, asked)]
     assert blank(item("1", subject="d/x", vector="AAA=")) == item("1")._replace(text="")
+
+
+def test_a_fact_speaks_of_a_problem_that_any_of_its_names_leads_to() -> None:
+    made = forgot("x")
+
+    def grounded(subject: str, source: str) -> PathGrounded:
+        return PathGrounded(case="q", subject=subject, path="t", outcome="right", source=source)
+
+    graded = CandidatesGraded(episode="p/d/x/r", subject="d/y", by="label", outcomes=())
+    assert [made.speaks_of(fact) for fact in (
+        grounded("d/x", "3"), grounded("d/y", "p/d/x/r"), grounded("d/y", "p/d/y/r"), graded,
+        consolidated("a", "1"),
+    )] == [True, True, False, True, False]  # fmt: skip

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from schemas.events.base import Event
 from schemas.events.episode import Embedded, TextKept
+from schemas.events.graph import PairCompared
 from schemas.events.learning import KnowledgeConsolidated, LessonDistilled
 from schemas.identity import text_digest
 from schemas.memory import Memory, MemoryItem
-from state.folds.learned import Learned
+from state.folds.learned import Learned, pairs_of
 from state.folds.succession import Measures, assembled, next_memory, rules_again
 
 ROLES = ("reasoner", "monitor", "controller")
@@ -193,3 +194,19 @@ def test_lessons_that_say_the_same_are_joined_from_the_rules_on_that_count_them_
         assert found.standing.get("same") == same
     settled = assembled(Memory("s", 2), 3, [], lessons, Measures({}, retirement="opportunities@2"))
     assert settled.standing == {}, "what older lessons say again was settled then"
+
+
+def test_pairs_are_told_by_the_marks_of_the_rules_that_they_compared() -> None:
+    def compared(principle: str, with_it: float, without: float) -> PairCompared:
+        return PairCompared(
+            pair="p", problem="x", active=(), principle=principle, p=0.5, with_reward=with_it,
+            without_reward=without, memory_version=1,
+        )  # fmt: skip
+
+    before = Memory("s", 1, (rule("monitor", "x", 1), taught("1", 1)))
+    facts: list[Event] = [
+        compared("monitor-r1", 0.75, 0.25), compared("gone", 1.0, 0.0), compared("1", 1.0, 0.0),
+        TextKept(text="x"), compared("monitor-r1", 0.0, 0.5),
+    ]  # fmt: skip
+    mark = before.items[0].mark
+    assert [*pairs_of(facts, before)] == [(mark, 0.75, 0.25), (mark, 0.0, 0.5)]
