@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.carried import MOST, MOST_BYTES, TooMuch, as_bytes, as_text, carried, of_text
+from schemas.carried import (
+    MOST,
+    MOST_BYTES,
+    TooMuch,
+    as_bytes,
+    as_text,
+    carried,
+    comes_back,
+    of_text,
+)
 from schemas.events.codec import decode
 from schemas.events.episode import ProblemAdmitted
 from schemas.problem import Problem
@@ -71,3 +80,32 @@ def test_only_so_much_comes_back() -> None:
         carried([("a", b"x" * MOST_BYTES)])
     with pytest.raises(TooMuch):
         carried([("a", b"")] * (MOST + 1))
+
+
+def test_exactly_so_many_headers_and_so_much_of_them_come_back() -> None:
+    assert len(carried([("a", b"")] * 64) or ()) == 64
+    fits = [("é", b"x" * 4_094), ("b", b"y" * 4_095)]
+    assert as_bytes(carried(fits)) == fits, "a name counts as it will be sent"
+    with pytest.raises(TooMuch, match="2 of 8,193 bytes are to come back"):
+        carried([*fits[:1], ("b", b"y" * 4_096)])
+    with pytest.raises(TooMuch, match="65 of 65 bytes"):
+        carried([("a", b"")] * 65)
+    assert carried([]) is None
+    assert (as_bytes(None), as_text(None)) == ([], {})
+
+
+def test_names_are_told_apart_in_any_case_and_texts_are_written_in_utf8() -> None:
+    given_ = {
+        "Trace": "é",
+        "CE_TraceParent": "t",
+        "ce_id": "x",
+        "Scope": "s",
+        "": "e",
+        "n": 3,
+        "__k": "k",
+    }
+    assert of_text(given_) == [("Trace", "é".encode()), ("CE_TraceParent", b"t")]
+    assert of_text({"\ud800": "\ud800"}) == [("\ud800", "\ud800".encode("utf-8", "surrogatepass"))]
+    assert [comes_back(name) for name in ("scopes", "CONTENT-length", "ce_tracestate", "my__x")] == [
+        True, False, True, True,
+    ]  # fmt: skip
