@@ -235,7 +235,7 @@ for line in sys.stdin:
         case "twice":
             print("one\\ntwo", flush=True)
         case "much":
-            print("x" * 3_000_000, flush=True)
+            print("x" * 1_100_000, flush=True)
         case "long":
             print("y" * 900_000, flush=True)
         case "end":
