@@ -160,6 +160,18 @@ def test_twice_bad_guidance_falls_back_to_the_previous_prompt() -> None:
     assert [(fact.result, fact.bullets) for fact in facts] == [("composed", 1), ("fallback", 1)]
 
 
+def test_guidance_is_told_by_its_round_and_what_was_cut_of_it_once() -> None:
+    """What stands for a note that could not be read was told before, with what was too long in it."""
+    long = guided("Guidance", "look " + "at the factors " * 8)
+    facts = [f for f in _composing(long, BAD, BAD) if isinstance(f, KnowledgeReached)]
+    told = [(f.round, f.role, f.result, f.bullets, f.cut, f.items) for f in facts]
+    assert told == [
+        (0, "reasoner", "composed", 1, 5, ("R1",)),
+        (1, "reasoner", "fallback", 1, 0, ("R1",)),
+    ]
+    assert len({f.source for f in facts}) == 2
+
+
 @pytest.mark.parametrize("role", ["monitor", "controller"])
 def test_a_plan_for_one_trajectory_is_never_used_for_another(role: RoleName) -> None:
     """The second round's trajectory is another one: without a plan of its own there is none."""

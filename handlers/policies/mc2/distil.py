@@ -101,8 +101,6 @@ def chosen(members: Sequence[Member], limit: int | None = None) -> list[Chosen]:
             polarity = POLARITIES.get(member.outcome) if taken else reflection.polarity
             if polarity is not None:
                 found.append(Chosen(member, reflection, polarity, taken))
-    if limit is None or len(found) <= limit:
-        return found
     # Of a hundred flawless episodes the last lesson teaches little, and each costs a call; failures
     # are rare and teach most. What was chosen stands in the batch's order again.
     first = sorted(range(len(found)), key=lambda at: (_FIRST.index(found[at].polarity), at))
