@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 
 from handlers.learning.echo import echoes
 from handlers.policies.mc2.distil import chosen
-from handlers.policies.mc2.reflect import DONE, Mc2Reflection, grade_of, ratings, selection
+from handlers.policies.mc2.reflect import (
+    DONE,
+    LINE_CHARS,
+    Mc2Reflection,
+    grade_of,
+    ratings,
+    selection,
+)
+from handlers.policies.mc2.settings import Mc2Settings
 from schemas.events.reasoning import Flag
 from tests.papers.mc2_says import (
     audited,
@@ -173,3 +181,85 @@ def test_a_batch_chooses_in_its_order_and_failed_ones_first() -> None:
     assert [one.member.reflected.problem_id for one in chosen(members)] == ["a", "b", "c", "d"]
     assert [one.member.reflected.problem_id for one in chosen(members, 3)] == ["a", "b", "d"]
     assert [one.polarity for one in chosen(members, 1)] == ["avoid"]
+
+
+def test_a_fallback_counts_only_where_it_was_the_last_decision() -> None:
+    script = {
+        "reasoner": [solved("1")] * 3,
+        "monitor": [audited("YES")] * 3,
+        "controller": [decided(3), "hm", "hm", decided(3)],
+    }
+    found = reflected(episode(script))
+    assert (found["polarity"], found["actions"]) == ("avoid", [3, 3, 3])
+
+
+def test_an_episode_that_a_limit_ended_at_once_leaves_a_blank() -> None:
+    for settings in (setting(), setting(roles="R")):
+        found = Mc2Reflection.model_validate(
+            reflected(episode({"reasoner": []}, settings, calls=0), settings)
+        )
+        assert (found.rounds, found.grade, found.polarity, found.ended_by) == (
+            0,
+            "C",
+            None,
+            "limit",
+        )
+        assert (found.flags, found.actions, found.asked, found.rejected) == ((), (), (), None)
+        assert (found.excerpts.trajectory, found.trajectories.reasoner) == ("", ())
+        assert found.tags == ("R_ok", "M_ok", "C_ok")
+        assert found.routed is None
+
+
+def test_that_the_controller_was_asked_is_said_only_where_once_it_was_not() -> None:
+    """Older logs hold no word of it: there it always was."""
+    assert reflected(rounds(("YES", 3), ("NO", 1)))["asked"] == []
+    clean = Mc2Settings.resolve("service", {})
+    script = {
+        "reasoner": [solved("1"), solved("2")],
+        "monitor": [audited("YES"), audited("NO")],
+        "controller": [decided(3)],
+    }
+    left = reflected(episode(script, clean), clean)
+    assert left["asked"] == [True, False]
+    assert Mc2Reflection.model_validate(left).routed == 3
+    assert Mc2Reflection.model_validate({**left, "asked": []}).routed == 1
+
+
+@pytest.mark.parametrize(
+    ("flags", "actions", "rated"),
+    [
+        ([YES, YES, NO, NO], [3, 3, 1, 1], "ok ok ok"),
+        ([YES, YES, YES, NO], [3, 3, 3, 1], "poor ok poor"),
+        ([YES, NO, NO], [3, 3, 1], "ok ok poor"),
+    ],
+)
+def test_more_than_half_of_the_rounds_make_a_role_poor(
+    flags: list[Flag | None], actions: list[int], rated: str
+) -> None:
+    found = ratings(len(flags), flags, actions, "max_rounds")
+    assert f"{found.reasoner} {found.monitor} {found.controller}" == rated
+    ended = ratings(len(flags), flags, actions, "limit")
+    assert {ended.reasoner, ended.monitor, ended.controller} == {"ok"}
+
+
+def test_a_patch_is_an_a_in_the_paper_and_what_it_is_said_to_be_elsewhere() -> None:
+    assert grade_of(1, "corrected") == "A"
+    assert grade_of(1, "corrected", patch="B") == "B"
+    assert grade_of(1, "accepted", patch="B") == "A"
+    assert grade_of(2, "corrected") == grade_of(2, "accepted") == "B"
+    assert grade_of(1, "max_rounds") == grade_of(2, "limit") == "C"
+
+
+def test_what_is_kept_of_a_line_is_bounded() -> None:
+    script = {
+        "reasoner": [solved("7" * 400)],
+        "monitor": [audited("YES", "s" * 400, "d" * 400)],
+        "controller": [f"Action: 1\nJustification: {'j' * 400}"],
+    }
+    found = Mc2Reflection.model_validate(reflected(episode(script))).trajectories
+    [answer], [(_, step, description)], [(_, why)] = (
+        found.reasoner,
+        found.monitor,
+        found.controller,
+    )
+    assert {len(each or "") for each in (answer, step, description, why)} == {LINE_CHARS}

@@ -134,9 +134,9 @@ def transcript(events: Sequence[tuple[str, Event]], conclusion: Conclusion, char
     parts: list[str] = []
     for event in leading(events, conclusion.answer):
         if isinstance(event, Completed):
-            parts.append(f"[reply]\n{excerpt(event.text.strip(), max(chars // 4, 1))}")
+            parts.append(f"[reply]\n{excerpt(event.text.strip(), chars // 4)}")
         elif isinstance(event, ToolCalled):
-            came = excerpt(event.text, max(chars // 8, 1)) or "nothing"
+            came = excerpt(event.text, chars // 8) or "nothing"
             parts.append(f"[tool {event.tool}: {event.result}]\n{came}")
     ended = "an answer" if conclusion.answer is not None else "no answer"
     return excerpt("\n\n".join((*parts, f"[end: {ended}]")), chars)
