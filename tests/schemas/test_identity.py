@@ -19,6 +19,7 @@ def test_the_names_that_logs_hold_stay_what_they_are() -> None:
     assert identity.digest({"b": 1, "a": [None, 2.5]}) == identity.digest(
         {"a": [None, 2.5], "b": 1}
     )
+    assert len(identity.digest("x")) == len(identity.text_digest("x")) == 12
     assert identity.canonical({2: "x", "a": 1}) == b'{"2":"x","a":1}'
     assert identity.hash01("a", 1) == 0.5141306901658262
     assert identity.hash01("ab", "c") != identity.hash01("a", "bc")

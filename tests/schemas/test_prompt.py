@@ -195,6 +195,8 @@ def test_what_is_asked_for_beside_the_rest() -> None:
     assert [name for name, _ in Review("q").parts()] == ["question", "proposed"]
     assert [name for name, _ in Embed(()).parts()] == ["texts"]
     assert Remain().at == "remaining"
+    assert not Embed(("a",)).named
+    assert not Recall("q", ("a",), 3).related
 
 
 def test_a_recollection_has_items_by_role_and_kind_in_order() -> None:
@@ -208,3 +210,25 @@ def test_a_recollection_has_items_by_role_and_kind_in_order() -> None:
     assert [item.id for item in found.of("a", "lesson")] == ["1", "3"]
     assert found.of("b", "rule") == ()
     assert found.learned == {}
+
+
+def test_a_template_shows_what_it_is_made_of_and_not_what_follows_from_it() -> None:
+    shown = repr(TEMPLATE)
+    assert f"digest='{TEMPLATE.digest}'" in shown
+    assert not [
+        name for name in ("system", "words", "text", "schema", "heads") if f"{name}=" in shown
+    ]
+    again = Template(
+        TEMPLATE.name,
+        TEMPLATE.instructions,
+        TEMPLATE.sections,
+        TEMPLATE.reply,
+        (),
+        TEMPLATE.closing,
+    )
+    assert {again, TEMPLATE} == {TEMPLATE}
+    assert again != Template("other", TEMPLATE.instructions, TEMPLATE.sections, TEMPLATE.reply)
+    for derived in ("system", "words", "text", "digest", "schema", "heads"):
+        given = {"name": "t", "instructions": "x", "sections": (), "reply": REPLY, derived: "x"}
+        with pytest.raises(TypeError, match=derived):
+            Template(**given)  # type: ignore[arg-type]

@@ -158,6 +158,7 @@ def test_problems_and_judgements_name_things_in_one_spelling() -> None:
             read(text.format(apart).encode())
         assert field in str(refused.value)
         assert DECOMPOSED in str(refused.value)
+        assert "type=written" in str(refused.value)
     with pytest.raises(ValueError, match=TWICE):
         problem_of(b'{"id": "x", "id": "y", "problem": "1", "domain": "d"}')
     with pytest.raises(ValueError, match="Invalid JSON"):

@@ -216,8 +216,24 @@ def test_persons_words_wait_for_the_next_version() -> None:
     assert fold.changing is None, "it holds no vectors that anybody named"
 
 
+def test_a_scope_of_which_something_was_said_before_its_first_problem_is_odd() -> None:
+    log = begun()
+    assert [log.state.windows.heads[SCOPE].odd] == [False]
+    log.ended("z")
+    assert [log.state.windows.heads[SCOPE].odd] == [False]
+    taught = Log()
+    word = KnowledgeRevised(scope=SCOPE, item="x", name="x", change="retired")
+    taught.say(f"n/{SCOPE}/-", "revised.0", word)
+    assert SCOPE not in taught.state.windows.open
+    taught.ended("z")
+    assert [taught.state.windows.heads[SCOPE].odd] == [True]
+
+
 def test_what_learning_episodes_may_still_say() -> None:
     fold = MemoryFold(SCOPE)
+    elsewhere = MemoryFold(SCOPE, lambda episode: "right", Log(), anew=lambda episode: "wrong")
+    assert fold == elsewhere, "whom it asks is no part of what it holds"
+    assert [fold.outcome("e"), fold.anew("e")] == ["unknown", None]
     assert [fold.awaits(learning_id(SCOPE, number)) for number in (0, 1)] == [True, False]
     assert not fold.awaits(learning_id("other", 0))
     assert not fold.awaits("p/d/x/r")

@@ -118,6 +118,11 @@ def test_what_a_learning_episode_said_counts_by_its_address() -> None:
     assert learned.rules["reasoner"].rules == (("reasoner-r1", "last"),)
     assert learned.facts == []
     assert spoken().embedder is None
+    same = Learned()
+    for address, event in reversed(told):
+        if event != distilled("lost"):
+            same.feed(address, event)
+    assert same == learned, "whether it was put in order does not matter"
 
 
 def test_new_rules_stand_for_old_ones_and_lessons_while_they_are_live() -> None:
