@@ -348,6 +348,24 @@ def test_vectors_are_recorded_with_whose_they_are_and_what_they_took() -> None:
     assert recalled.took == took
 
 
+def test_a_memory_s_own_embedder_is_asked_where_nobody_chose_one_for_all() -> None:
+    world, _ = worked()
+    world.embedder = Letters(name="other-256")
+    asked: list[str | None] = []
+
+    def of(name: str | None) -> Letters:
+        asked.append(name)
+        return Letters()
+
+    with pytest.raises(SetupBroken):
+        ask(world, Recall("lesson 1", ("r",), 1), Run("p/d/a/r", {}, 7, remembered(2)))
+    chosen: Any = SimpleNamespace(of=of)
+    world.embedders = chosen
+    said = ask(world, Recall("lesson 1", ("r",), 1), Run("p/d/a/r", {}, 7, remembered(2)))
+    assert said.items[0][0] == "L1"
+    assert asked == ["hashed-256"]
+
+
 # ── Errors, and the end ──────────────────────────────────────────────────────────────────────
 
 
@@ -417,6 +435,9 @@ def test_everything_is_closed_once_also_where_the_work_failed() -> None:
     async def fails() -> int:
         raise KeyError
 
+    plain = Model()
+    asyncio.run(World({"*": plain}, Letters()).close())
+    assert plain.closed == 1
     assert asyncio.run(world.during(works())) == 7
     assert [each.closed for each in (model, letters, tools, more)] == [1, 1, 1, 1]
     with pytest.raises(KeyError):

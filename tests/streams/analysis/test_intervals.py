@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from streams.research.analysis.intervals import (
     bounded_interval,
+    chance_interval,
     correlation_interval,
     count_interval,
     mean_interval,
@@ -122,6 +123,24 @@ def test_a_sum_s_interval_is_its_mean_s_for_so_many_problems(values: list[int]) 
     more = 0.0 if len(set(values)) > 1 else wilson(0, n)[1]
     assert found == pytest.approx((n * (mean[0] - more), n * (mean[1] + more)), abs=1e-9)
     assert sum_interval([parts[0], NOBODY]) is None
+
+
+@given(st.lists(st.integers(0, 10), min_size=2, max_size=9))
+def test_a_mean_of_chances_does_not_leave_them_and_is_not_certain_where_all_are_at_one_end(
+    tenths: list[int],
+) -> None:
+    parts = [(each / 10, 1) for each in tenths]
+    found, mean = chance_interval([*parts, NOBODY]), mean_interval(parts)
+    assert found is not None
+    assert mean is not None
+    if set(tenths) <= {0} or set(tenths) <= {10}:
+        assert found == wilson(tenths[0] / 10, len(tenths))
+    else:
+        assert found == (max(0.0, mean[0]), min(1.0, mean[1]))
+    assert chance_interval(parts[:1]) is None
+    narrow = chance_interval(parts, 0.5)
+    assert narrow is not None
+    assert found[0] <= narrow[0] <= narrow[1] <= found[1]
 
 
 # ── Scales of their own ──────────────────────────────────────────────────────────────────────
