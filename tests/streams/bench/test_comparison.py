@@ -194,6 +194,7 @@ def test_runs_are_called_by_their_policies_or_as_you_say() -> None:
         *(("mc2", "mc2"), ("a", "cot")),
         *(("mine", "own.py:mine"), ("b", "own.py:mine")),
     ]
+    assert [one.run for one in named("own:mine,cot")] == ["own:mine", "cot"], "no file of yours"
     assert settings_of(runs, {"mc2.rounds": 1, "b.c": 2}) == {
         "mc2": {"rounds": 1},
         "a": {},

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from schemas.usage import Usage
 from streams.interfaces.cli.main import main
 from streams.research.bench import prefix
+from streams.research.bench.sums import sums
 
 
 @pytest.mark.parametrize(
@@ -43,7 +45,13 @@ def test_each_policy_works_on_the_same_problems_on_a_log_of_its_own(tmp_path: Pa
 
     prefix.run(command, ("cot", "mc2"), folder=tmp_path, backbone="rehearsal:seed=7", problems=3)
     assert [words[0] for words in asked] == ["produce", "worker", "produce", "worker"]
-    assert len((tmp_path / "sums.jsonl").read_text().splitlines()) == 3
+    lines = (tmp_path / "sums.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == [*sums(3, prefix.SEED, "sum")]
+    assert [words[1] for words in asked if words[0] == "produce"] == [f"{tmp_path}/sums.jsonl"] * 2
+    seconds = [
+        int(words[words.index("--total-time") + 1]) for words in asked if "--total-time" in words
+    ]
+    assert seconds == [3600, 3600], "an hour each"
     logs = [words[words.index("--log") + 1] for words in asked]
     assert logs == [str(tmp_path / f"{name}.db") for name in ("cot", "cot", "mc2", "mc2")]
     assert all("rehearsal:seed=7" in words for words in asked if words[0] == "worker")
