@@ -59,6 +59,52 @@ def test_history_holds_what_the_paper_lists_and_survives_json() -> None:
 
 
 @pytest.mark.claim("mc2-c6", "mc2-c8")
+def test_a_round_is_told_whole() -> None:
+    restart = restarted("begin anew")
+    said = {
+        "reasoner": [solved("1"), solved("2")],
+        "monitor": [audited("YES", "3", "third line"), audited("NO")],
+        "controller": [restart],
+    }
+    settings = Mc2Settings.resolve("service", {})
+    first, second = history(episode(said, settings).trace)
+    assert first == {
+        "iteration": 1,
+        "reasoner": {
+            "final_answer": "1",
+            "full_response": solved("1"),
+            "policy_update": None,
+        },
+        "monitor": {
+            "error_found": "YES",
+            "error_location": "3",
+            "error_description": "third line",
+            "explanation": "I read each step.",
+            "full_report": audited("YES", "3", "third line"),
+            "policy_update": None,
+        },
+        "controller": {
+            "action": 3,
+            "justification": "wrong track",
+            "suggestions": "begin anew",
+            "corrected_reasoning": None,
+            "final_answer": None,
+            "full_decision": restart,
+            "policy_update": None,
+        },
+    }
+    assert second["controller"] == {
+        "action": 1,
+        "justification": None,
+        "suggestions": None,
+        "corrected_reasoning": None,
+        "final_answer": "2",
+        "full_decision": "",
+        "policy_update": None,
+    }, "a clean report accepted in its stead"
+
+
+@pytest.mark.claim("mc2-c6", "mc2-c8")
 def test_history_of_a_cold_and_of_a_cut_episode() -> None:
     cold = history(rounds(("NO", 1)).trace)
     assert cold[0]["reasoner"]["policy_update"] is None

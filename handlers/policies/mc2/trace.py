@@ -115,7 +115,7 @@ def _fill(turn: Turn, event: MonitorReported | ControllerActed, text: str) -> No
     turn.fallback, turn.final = event.parse == "fallback", event.answer
     turn.routed = event.source != turn.report_at
     if not turn.routed:
-        turn.decision = Decision("accept", answer=event.answer)
+        turn.decision = Decision("accept")
         return
     turn.decision_text = as_text(text)
     turn.decision = FALLBACK if turn.fallback else decision_of(text)
