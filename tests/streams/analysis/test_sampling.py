@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streams.research.analysis.intervals import chance_interval, mean_interval, ratio_interval
 from streams.research.analysis.sampling import (
     FITTED,
     Chain,
@@ -97,6 +98,37 @@ def test_what_is_left_goes_to_the_problems_that_are_torn() -> None:
     assert shared_out(3)([list("xxxxx"), list("xyxyx")]) == [2, 4]
     assert shared_out(3)([list("xy"), list("xxxxx")]) == [2, 4], "nothing is left of the first"
     assert shared_out(5)([list("xy"), list("yx")]) == [2, 2], "there are no more to draw"
+
+
+def test_a_lead_is_held_against_the_chains_that_it_took() -> None:
+    """Six of eight is less sure than two of two, though it is further ahead."""
+    assert shared_out(4)([list("xxxxxx"), list("xyxxxxxx")]) == [2, 6]
+
+
+def test_intervals_are_over_problems_and_of_a_run_beside_them_pair_by_pair() -> None:
+    """Chains of one problem are all alike here, so that no order matters."""
+    known = [
+        Drawn("0", chains("xxxxx", 10)),
+        Drawn("1", chains("aaaaa", 11)),
+        Drawn("2", chains("xxxxx", 12)),
+    ]
+    right = chance_interval([(1.0, 1), (0.0, 1), (1.0, 1)])
+    found = named(evaluate(known, 3))
+    three, ceiling = found["vote of 3"], found["any of 5"]
+    assert three.right == ceiling.right == pytest.approx(2 / 3)
+    assert (three.interval, three.tokens) == (right, 33)
+    assert (three.gain, three.gain_interval) == (0, (0, 0))
+    assert three.price_interval == pytest.approx((0.6, 0.6))
+    assert ceiling.interval == right
+    assert (ceiling.chains, ceiling.tokens, ceiling.gain) == (None, None, None)
+    said = {"0": Ended(True, 1, 40), "1": Ended(True, 2, 60), "2": Ended(True, 3, 66)}
+    sampled, problems = beside(known, "run", said) or (three, 0)
+    assert problems == 3
+    assert sampled.interval == chance_interval([(1.0, 1)] * 3)
+    assert sampled.gain_interval == mean_interval([(0.0, 1), (1.0, 1), (0.0, 1)])
+    assert sampled.price == pytest.approx(166 / 165)
+    assert sampled.price_interval == ratio_interval([(40, 50), (60, 55), (66, 60)])
+    assert beside(known, "run", {"0": said["0"]}) is not None
 
 
 def test_chains_that_answer_nothing_do_not_vote_and_are_paid() -> None:
