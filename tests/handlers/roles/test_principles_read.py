@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from handlers.roles.form import Unreadable
-from handlers.roles.inducer import as_fields, checked, inducer, rated, strength
+from handlers.roles.form import Unreadable, Values
+from handlers.roles.inducer import Made, as_fields, checked, inducer, made_of, rated, strength
+from handlers.roles.role import RoleReply
 
 ALONE = ("medium", 60.0)
 
@@ -104,3 +105,20 @@ def test_the_word_for_a_strength() -> None:
         "medium",
         "low",
     ]
+
+
+def test_a_principle_is_as_strong_as_its_parts_are_on_average() -> None:
+    values: Values = {
+        "Decision": "create",
+        "Summary": "Count first.",
+        "Strategy_principles": ("Count twice (high, 80)", "Add once"),
+        "Overall_confidence": "low",
+        "Evidence_paths": 3.0,
+        "Uncertainty_note": "few paths",
+    }
+    made = made_of(RoleReply(values, (), "ok"))
+    parts = (("Count twice", "high", 80.0), ("Add once", "low", 40.0))
+    assert made == Made("Count first.", parts, "low", 60.0, "few paths", 3.0)
+    assert made.text == "Count first.\n- Count twice\n- Add once"
+    bare = made_of(RoleReply({"Strategy_principles": ("Count",)}, (), "ok"))
+    assert bare == Made("", (("Count", "medium", 60.0),), "medium", 60.0, "", None)

@@ -94,6 +94,8 @@ def read(reply: str, first: int, last: int) -> tuple[list[tuple[str | None, ...]
         (f"{line(1, FIRST)} (Semantic=1)", 1, 1, [(None, "0.4", "0")], False),
         ('{"Step 1": [0.5, 0.4]}', 1, 1, [NONE], False),
         ("Fine.", 1, 1, [NONE], False),
+        (f"Step 9 is not there yet.\n{line(1, FIRST)}", 1, 1, [FIRST], True),
+        (f"{line(1, FIRST)}\nStep 2 is better: all is well.", 1, 1, [FIRST], True),
     ],
 )
 def test_what_is_missing_doubled_or_out_of_range_is_unknown(

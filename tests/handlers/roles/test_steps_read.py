@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from handlers.roles.again import Meter
 from handlers.roles.step import STEP, Made, as_fields, made_of
 from handlers.roles.steps import shown, with_answer
 from handlers.roles.thinker import THINKERS, Strategy, Thought, think
+from schemas.answer_type import AnswerType
 from tests.scripted import CutOff, run
 
 M = "scripted"
@@ -121,6 +124,26 @@ def test_on_the_way_an_answer_below_the_word_open_is_no_result() -> None:
     said = ["Thought: I add.\nState: OPEN\nFinal_answer: 8"]
     steps = think(role.question({"problem": "p"}), role, Meter(), to_the_end=False)
     assert run(steps, said).result == Thought("I add.", None, "0", True)
+
+
+@pytest.mark.parametrize(
+    ("said", "thought"),
+    [
+        (
+            "Thought: I add.\nState: ANSWERED\nFinal_answer: 1,200 km",
+            Thought("I add.\nFinal answer: 1200 km", "1200 km", "0", True),
+        ),
+        ("I add.\nFinal_answer: 7", Thought("I add.\nFinal answer: 7 km", "7 km", "0", True)),
+        ("I add.\nFinal_answer: none", Thought("I add.", None, "0", True)),
+    ],
+)
+def test_a_typed_answer_is_read_of_labelled_thoughts_as_well(said: str, thought: Thought) -> None:
+    role = THINKERS["direct"]
+    question = role.question({"problem": "p"})
+    kilometres = AnswerType(type="number", unit="km")
+    typed = replace(question.template, reply=question.template.reply.typed(kilometres))
+    ran = run(think(replace(question, template=typed), role, Meter()), [said])
+    assert ran.result == thought
 
 
 def test_steps_are_numbered_and_an_answer_stands_below_its_thought_once() -> None:
