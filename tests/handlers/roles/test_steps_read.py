@@ -144,6 +144,9 @@ def test_a_typed_answer_is_read_of_labelled_thoughts_as_well(said: str, thought:
     typed = replace(question.template, reply=question.template.reply.typed(kilometres))
     ran = run(think(replace(question, template=typed), role, Meter()), [said])
     assert ran.result == thought
+    on_the_way = ["Thought: I add.\nState: OPEN\nFinal_answer: 8 km"]
+    steps = think(replace(question, template=typed), role, Meter(), to_the_end=False)
+    assert run(steps, on_the_way).result == Thought("I add.", None, "0", True)
 
 
 def test_steps_are_numbered_and_an_answer_stands_below_its_thought_once() -> None:
