@@ -219,6 +219,24 @@ def test_the_threshold_of_a_match() -> None:
     assert matched(held, (0.8505, 0.526), 0.85) == "m"
     assert matched(held, (0.8495, 0.5276), 0.85) is None
     assert matched({"principles": {}}, (1.0, 0.0), 0.85) is None
+    assert matched(held, (0.6, 0.8), 0.8) == "n", "as near as is set"
+    assert matched(held, (0.7071, 0.7071), 0.5) == "m", "ties by id"
+
+
+@pytest.mark.claim("gm-alg1-l19")
+def test_a_target_counts_for_an_update_alone_and_what_is_skipped_says_why() -> None:
+    memory = remembering({PROBLEM: {BAD: "wrong"}}, {OTHER: {"m": 0.4}})
+    told = principle("search earlier", decision="create", target_meta_id="m")
+    ran = learning(member("right", GOOD), script=[told], memory=memory)
+    [fact] = ran.of(PrincipleInduced)
+    assert (fact.decision, fact.principle) == ("create", "M2.1")
+    assert fact.subject == member("right").subject
+    assert fact.source in {at for at, _ in ran.asked}
+    skip = principle(decision="skip", reasoning="nothing tells them apart")
+    [left] = learning(member("right", GOOD), script=[skip], memory=memory).of(PrincipleInduced)
+    assert (left.decision, left.principle) == ("skip", None)
+    assert (left.reason, left.source) == ("nothing tells them apart", fact.source)
+    assert left.subject == fact.subject
 
 
 # ── Phases, rebuild ──────────────────────────────────────────────────────────────────────────

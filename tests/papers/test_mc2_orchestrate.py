@@ -295,3 +295,46 @@ def test_what_cannot_be_read_is_asked_once_more() -> None:
     assert [speaker for speaker, _ in mended] == ["system", "user", "assistant", "user"]
     assert "Action" in mended[-1][1]
     assert ran.result.answer == "6", "the Reasoner's answer counts after an accept"
+
+
+@pytest.mark.claim("mc2-eq-07")
+@pytest.mark.parametrize(
+    ("played", "ended_by", "confidence"),
+    [
+        ([("NO", 1)], "accepted", 1.0),
+        ([("YES", 3), ("NO", 1)], "accepted", 0.5),
+        ([("YES", 2)], "corrected", 1.0),
+        ([("YES", 3), ("YES", 2)], "corrected", 0.5),
+        ([("YES", 3)] * 3, "max_rounds", 0.0),
+    ],
+)
+def test_what_an_end_claims_is_its_grade(
+    played: list[tuple[str, int]], ended_by: str, confidence: float
+) -> None:
+    ended = rounds(*played).result
+    assert (ended.ended_by, ended.confidence) == (ended_by, confidence)
+    assert (ended.confidence_source, ended.limit) == ("value", None)
+
+
+def test_a_limit_is_named_and_a_reasoner_alone_claims_nothing() -> None:
+    said = {"reasoner": [solved("5")], "monitor": [audited("YES")]}
+    ended = episode(said, calls=2).result
+    assert (ended.answer, ended.ended_by, ended.limit) == ("5", "limit", "calls")
+    assert (ended.confidence, ended.confidence_source) == (0.0, "value")
+    alone = setting(roles="R")
+    for calls, ended_by, answer in ((0, "limit", None), (1, "answered", "5")):
+        one = episode({"reasoner": [solved("5")]}, alone, calls=calls).result
+        assert (one.answer, one.ended_by) == (answer, ended_by)
+        assert (one.confidence, one.confidence_source) == (None, None)
+
+
+def test_an_accept_of_no_answer_is_asked_for_again_and_then_stands_for_a_restart() -> None:
+    nothing = "Fine.\nAction: 1\nJustification: sound"
+    said = {"reasoner": ["no idea"], "monitor": [audited("YES")], "controller": [nothing] * 2}
+    ran = episode(said, setting(max_rounds=1))
+    [acted] = ran.of(ControllerActed)
+    assert (acted.action, acted.answer, acted.parse) == ("restart", None, "fallback")
+    assert (ran.result.answer, ran.result.ended_by) == (None, "max_rounds")
+    given = {**said, "controller": [nothing, accepted("24")]}
+    mended = episode(given, setting(max_rounds=1))
+    assert (mended.result.answer, mended.of(ControllerActed)[0].parse) == ("24", "reparsed")

@@ -111,15 +111,14 @@ def grounds_of(given: Induced, growing: Growing) -> Grounds | None:
         if pair is None:
             return None
         return Grounds("contrast", pair[:1], pair[1:], given.subject, excerpts=given.said)
-    if given.what == "speculative":  # a failure against a neighbour's success (appendix)
-        pair = select_one(sorted(graph.successes(growing.graph, given.near)), given.failed)
-        if pair is None:
-            return None
-        # Only neighbours who went this path: the principle falls with them, should
-        # they be forgotten.
-        near = (case for case in given.near if pair[0] in graph.successes(growing.graph, (case,)))
-        return Grounds("speculative", pair[:1], pair[1:], given.subject, tuple(near), given.said)
-    return None
+    # A failure against a neighbour's success (appendix); where nothing failed there is no pair.
+    pair = select_one(sorted(graph.successes(growing.graph, given.near)), given.failed)
+    if pair is None:
+        return None
+    # Only neighbours who went this path: the principle falls with them, should
+    # they be forgotten.
+    near = (case for case in given.near if pair[0] in graph.successes(growing.graph, (case,)))
+    return Grounds("speculative", pair[:1], pair[1:], given.subject, tuple(near), given.said)
 
 
 def select_one(succeeded: Iterable[str], failed: Iterable[str]) -> tuple[str, str] | None:
