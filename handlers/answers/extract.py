@@ -171,7 +171,7 @@ def whole(text: str) -> str | None:
 
 def absent(text: str) -> bool:
     """Whether a text says that there is no answer."""
-    return _ABSENT.fullmatch(text[:80]) is not None and len(text) < 80
+    return _ABSENT.fullmatch(text) is not None
 
 
 def _tagged(text: str) -> str | None:

@@ -234,6 +234,7 @@ def test_cached_tokens_cost_what_is_said_of_them_and_are_never_more_than_the_pro
     cheap = Price(prompt=2, completion=8, cached=1)
     assert cheap.of(500_000, 250_000, 100_000) == 2.9
     assert cheap.of(500_000, 0, 900_000) == 0.5
+    assert cheap.of(1, 0) == 2 / 1_000_000, "where nobody says so nothing was cached"
     assert Price(prompt=2, completion=8, cached=0).of(500_000, 0, 500_000) == 0
     with pytest.raises(ValidationError, match="greater than or equal to 0"):
         Price(prompt=-1, completion=0)
