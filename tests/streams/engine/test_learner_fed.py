@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,9 +20,11 @@ from schemas.events.learning import (
 from schemas.identity import learning_id, seed_of, text_digest
 from schemas.outcome import Outcome
 from schemas.problem import Limits
+from state.folds.windows import Due
 from streams.engine.learner import Learner
 from streams.engine.policies import NoPolicy, find
 from tests.laws.series import graded, opened, reflected
+from tests.stand_ins import always
 
 SCOPE = "d/mc2/main/0"
 LIMITS = Limits(calls=9)
@@ -118,6 +121,53 @@ def test_a_version_follows_from_a_batch_and_opens_the_next_one() -> None:
     assert learner.strays.count == 1
 
 
+def test_a_batch_is_closed_again_as_it_was_closed_but_by_the_policy_of_today() -> None:
+    learner = full()
+    scope, closed = learner.scopes[SCOPE], close(learner)
+    again = structs.replace(
+        closed, revision=1, embedder="e", policy="old", policy_version="0", limits=Limits(calls=3)
+    )
+    found = learner.batch_closed(scope, Due(1, None, closed.members, again), LIMITS)
+    today = {"policy": "mc2", "policy_version": scope.policy.version}
+    assert found == structs.replace(again, **today)
+
+
+@pytest.mark.parametrize(
+    ("closing", "does"),
+    [
+        ({}, ["learn batch settings"]),
+        ({"revision": 1}, ["relearn batch settings"]),
+        ({"revision": 1, "regraded": True}, []),
+        ({"revision": 1, "embedder": "e"}, []),
+    ],
+)
+def test_what_is_learned_from_a_batch_is_as_it_was_closed(
+    monkeypatch: pytest.MonkeyPatch, closing: dict[str, Any], does: list[str]
+) -> None:
+    """Anew where it lost a problem; where outcomes or vectors alone changed nobody is asked."""
+    done: list[str] = []
+
+    def doing(name: str) -> Any:
+        def learns(batch: str, settings: str) -> Any:
+            done.append(f"{name} {batch} {settings}")
+            yield from ()
+
+        return learns
+
+    learner = full()
+    closed = structs.replace(close(learner), **closing)
+    policy = SimpleNamespace(learn=doing("learn"), relearn=doing("relearn"), found_by=always(None))
+    memory = learner.scopes[SCOPE].memory
+    versions = {1: memory.versions[0]}
+    scope: Any = SimpleNamespace(
+        policy=policy, settings="settings", texts={}, memory=SimpleNamespace(versions=versions)
+    )
+    monkeypatch.setattr(Learner, "batch", always("batch"))
+    for _ in learner.steps(scope, closed):
+        pytest.fail("nothing is held that could be embedded")
+    assert done == does
+
+
 def test_a_state_s_hash_is_of_memories_and_of_outcomes() -> None:
     learner, other = full(1), full(1)
     assert learner.state_hash() == other.state_hash()
@@ -143,6 +193,7 @@ def test_a_scope_is_met_with_the_policy_and_the_settings_that_a_record_names() -
     assert learner.scopes["t"].policy.name == "graph_memory"
     learner.feed("p/d/b/r", "graded.feedback.0", grade("right", scope="u"))
     assert "u" not in learner, "a grade names no policy"
+    assert learner.early == {}
     assert learner.grades.outcome("p/d/b/r") == "right", "and is kept"
     assert learner.known("t") is learner.scope("t", "cot", "service", {})
     assert learner.memory("t") is learner.scopes["t"].memory
@@ -213,7 +264,9 @@ def test_what_does_not_stand_where_it_belongs_may_not_count() -> None:
         assert not learner.feed(episode, address, event)
         assert learner.strays.count == count
     assert "p/d/y/r" not in scope.window.stream
-    assert learner.feed(learning_id(SCOPE, 1), "3", reply()), "what it does not hear is no stray"
+    for address in ("3", "closed"):
+        assert learner.feed(learning_id(SCOPE, 1), address, reply()), "what it does not hear"
+    assert learner.strays.count == len(wrong)
     assert learner.feed(learning_id(SCOPE, 1), "version", version)
 
 
