@@ -150,3 +150,30 @@ def test_what_an_earlier_build_retired_stays_so_until_it_is_tried_by_itself() ->
 
 def test_unknown_and_withheld_outcomes_count_for_nothing() -> None:
     assert tried({}, [(("x",), (), "unknown"), ((), ("x",), "withheld")]) == {}
+
+
+def test_three_standard_errors_ten_episodes_with_it_and_five_without_make_harm_sure() -> None:
+    worse = Tried(5, 5, 4, 1, excess=-6.1, variance=4.0, weight=3.0)
+    assert worse.harms
+    assert not worse._replace(excess=-6.0).harms, "as far as chance may bring it"
+    assert worse._replace(excess=-6.0 - 1e-8).harms
+    assert not worse._replace(right=4).harms
+    assert not worse._replace(wrong_without=0).harms
+    assert worse.effect == -6.1 / 3.0
+    assert (worse.shown, worse.held_out, worse.coverage) == (10, 5, 10 / 15)
+    assert Tried().effect is None
+
+
+def test_a_standing_is_counted_side_by_side_and_kept_where_nothing_was_tried() -> None:
+    batch: list[Trial] = [
+        (("x",), ("y",), "right"), (("x",), (), "wrong"), (("x", "y"), (), "right"),
+        ((), ("x",), "wrong"), (("x",), (), "withheld"),
+    ]  # fmt: skip
+    found = tried({"ruled": {"x": "restored"}}, batch)
+    assert found["ruled"] == {"x": "restored"}
+    assert found["tried"]["x"] == [2, 1, 0, 1, 0.5, 0.25, 0.75]
+    assert found["tried"]["y"] == [1, 0, 1, 0, 0.0, 0.0, 0.5]
+    more = tried(found, batch[:1])
+    assert more["tried"]["x"][:4] == [3, 1, 0, 1]
+    assert more["tried"]["x"][4:] == found["tried"]["x"][4:], "one side alone tells nothing"
+    assert tried_of(more, "z") is None
