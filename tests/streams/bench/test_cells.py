@@ -375,6 +375,17 @@ def test_a_table_of_ours_has_the_paper_s_columns_and_each_run_once() -> None:
     ] * 2
 
 
+def test_a_row_that_has_its_home_hides_none_below_it() -> None:
+    rows = {"x": {"run": "a", "paper": [1]}, "y": {"run": "b", "model": "GPT-4o", "paper": [1]}}
+    tables = [
+        {"title": "T", "columns": {"right": {"data": "d", "metric": "accuracy"}}, "rows": rows}
+    ]
+    made = recipe("a", "b", tables=tables)
+    results = Results((), groups={(run, "d"): walk("+-", model="another") for run in "ab"})
+    [table] = Answers.of(made, results, HERE).alone()
+    assert [row["name"] for row in table["rows"]] == ["b"]
+
+
 def test_a_row_of_a_role_is_measured_by_who_had_that_role_and_by_the_table_s_model() -> None:
     replies = [
         Completed(asked=f"complete {role} x", text="t", finish="stop", model=model)
