@@ -375,3 +375,50 @@ def test_what_is_read_off_lies_above_the_lines_that_help_to_read_it(see: See) ->
     assert number.anncoords == "offset points"
     heading = panels[0].yaxis.label.get_fontsize()
     assert number.get_fontsize() < heading, "it has little room"
+
+
+def test_an_axis_has_a_few_round_numbers_and_whole_ones_where_it_counts(see: See) -> None:
+    def ticks(values: list[float], **more: Any) -> list[float]:
+        (axes,) = see(Panels("", "", (panel(values, **more),), "")).axes
+        low, high = axes.get_ylim()
+        return [float(tick) for tick in axes.get_yticks() if low <= tick <= high]
+
+    assert ticks([30.0, 100.0], most=100.0) == [0, 50, 100]
+    assert ticks([2.0, 4.0], bars=True) == [0, 2, 4]
+    assert ticks([0.25, 0.5]) == [0, 0.5, 1], "an axis of less than one goes up to it"
+    assert ticks([120.0, 900.0]) == [0, 500, 1000]
+    assert ticks([7.0, 23.0]) == [0, 10, 20]
+
+
+def test_a_picture_has_the_size_that_its_place_has(see: See) -> None:
+    """Of a page: 6.4 by 3.6 inches, or panels of a desk's or a phone's width, one higher for each."""
+    for plot in (Plot("t", {"a": LINE}), bars("t", {"a": 1})):
+        assert see(plot).get_size_inches().tolist() == [6.4, 3.6]
+    sizes = {
+        (shape, count): see(
+            Panels("", "", (panel([1.0]),) * count, ""), shape=shape
+        ).get_size_inches()
+        for shape in SHAPES
+        for count in (1, 3)
+    }
+    assert {key: [round(float(each), 6) for each in size] for key, size in sizes.items()} == {
+        ("wide", 1): [9.6, 2.9],
+        ("wide", 3): [9.6, 5.3],
+        ("narrow", 1): [3.9, 2.9],
+        ("narrow", 3): [3.9, 5.3],
+    }
+
+
+def test_points_keep_clear_of_the_edges_and_bars_of_each_other(see: See) -> None:
+    dots, lengths = see(Panels("", "", (panel([1.0, 2.0]), panel([1.0, 2.0], bars=True)), "")).axes
+    low, high = dots.get_xlim()
+    assert 0.5 < low < 1 < 2 < high < 2.5
+    assert all(bar.get_width() <= 0.5 for bar in lengths.patches)
+    assert [text.xyann for text in dots.texts] == [(5, 5)] * 2, (
+        "a number stands right above its point"
+    )
+
+
+def test_a_png_is_sharp_on_a_screen() -> None:
+    png = drawn(Plot("t", {"a": LINE}), "light", "png")
+    assert [int.from_bytes(png[at : at + 4]) for at in (16, 20)] == [960, 540]
