@@ -14,9 +14,18 @@ from hypothesis import strategies as st
 from handlers.policies.base import Batch, Conclusion, Member, Task
 from handlers.policies.baselines.buffer_of_thought import GENERAL, novel
 from handlers.policies.baselines.evo_prompt import FIRST, Instruction, fittest, parents
-from handlers.policies.baselines.hiar_icl.cards import STANDARD, Card, cards_of, complexity, matched
+from handlers.policies.baselines.hiar_icl.cards import (
+    STANDARD,
+    Card,
+    Path,
+    cards_of,
+    complexity,
+    matched,
+)
+from handlers.policies.baselines.hiar_icl.offline import Node, Search, followers
 from handlers.policies.baselines.hiar_icl.solve import affordable
 from handlers.policies.registry import find
+from handlers.roles.atomic import ACTIONS
 from schemas.events.graph import ExperienceShown
 from schemas.events.learning import (
     KnowledgeConsolidated,
@@ -285,6 +294,26 @@ def test_cards_that_the_limit_does_not_cover_are_left_out() -> None:
     assert affordable(CARDS, None) == CARDS
 
 
+@pytest.mark.claim("bl-hiar")
+def test_what_may_follow_an_action() -> None:
+    settings = find("hiar_icl").settings.resolve("service", {"depth": 3})
+    search = Search(member("a"), settings)
+    ways: dict[Path, str | None] = {
+        ("analyse",): None,
+        ("reason",): RIGHT,
+        ("reason", "refine"): RIGHT,
+        ("analyse", "step"): None,
+    }
+    search.nodes |= {path: Node("so", answer) for path, answer in ways.items()}
+    every = list(ACTIONS)
+    assert followers((), search) == [action for action in every if action != "refine"]
+    assert followers(("analyse",), search) == [each for each in every if each != "analyse"]
+    assert followers(("analyse", "step"), search) == [each for each in every if each != "step"]
+    assert followers(("reason",), search) == ["refine"]
+    assert followers(("reason", "refine"), search) == []
+    assert followers(("analyse", "step", "reason"), search) == []
+
+
 # ── EvoPrompt ────────────────────────────────────────────────────────────────────────────────
 
 
@@ -356,3 +385,20 @@ def test_a_limit_of_the_offline_phase_keeps_what_was_scored_by_then() -> None:
     again, later = learn("evo_prompt", [member("a")], [], memory)
     assert later.of(KnowledgeConsolidated) == []
     assert again.items == memory.items
+
+
+@pytest.mark.claim("bl-evo")
+def test_each_child_has_parents_of_its_own_draws() -> None:
+    """Where no instruction has a score all are as likely; the draws are the batch's and the child's."""
+
+    def failing(question: Complete) -> str:
+        return "New_wording: other" if question.role == "consolidator" else solved(WRONG)
+
+    _, ran = learn("evo_prompt", [member("a")], failing, sample=1, generations=2)
+    pairs = [
+        tuple(FIRST.index(dict(q.variables)[f"{at}_instruction"]) for at in ("first", "second"))
+        for q in ran.asks("consolidator")
+    ]
+    assert pairs[:4] == [(1, 2), (0, 1), (1, 2), (0, 3)]
+    assert pairs[4:] != pairs[:4], "later generations draw anew"
+    assert all(one != other for one, other in pairs)

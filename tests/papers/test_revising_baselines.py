@@ -126,6 +126,8 @@ def test_at_most_three_retries() -> None:
     ran = solve("reflexion", said)
     assert len(ran.requests) == 4 + 3 + 3
     assert (ran.result.answer, ran.result.ended_by) == ("3", "retries")
+    told = [fact.round for fact in ran.of(Generated) if fact.role == "reflector"]
+    assert told == [fact.round for fact in ran.of(MonitorReported)] == [0, 1, 2]
     assert solve("reflexion", said, calls=5).result.answer == "1"
 
 
