@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from schemas.events.base import Event
 from schemas.events.episode import Embedded
+from schemas.events.graph import PathGrounded
 from schemas.events.learning import (
     BatchClosed,
     EmbedderChanged,
@@ -139,6 +142,40 @@ def test_rules_that_rest_on_what_was_withdrawn_fall_back_until_they_are_written_
     assert [item.text for item in one.items] == ["first b"]
     two = again(log, fold.closing_without(2), says("a", "written anew", "y"))
     assert [item.text for item in two.items] == ["written anew", "second b"]
+
+
+def test_what_is_stated_anew_is_folded_anew_and_what_stays_once() -> None:
+    log = Log()
+    for name in "xy":
+        log.ended(name)
+
+    def grounded(name: str, path: str) -> PathGrounded:
+        return PathGrounded(
+            case=name, subject=f"d/{name}", path=path, outcome="right", source=f"p/d/{name}/r"
+        )
+
+    rule: dict[str, Any] = {"initial_weight": 0.5, "step_size": 0.1}
+    closed = BatchClosed(
+        scope=SCOPE, batch=1, members=("p/d/x/r", "p/d/y/r"), outcomes=("right", "right"), previous=0,
+        policy="p", policy_version="1", settings="0f", seed=1, rule="graph@2", constants=rule,
+    )  # fmt: skip
+    fold = log.state.memory(SCOPE)
+    log.say(learning_id(SCOPE, 1), "batch", closed)
+    for at, fact in enumerate((grounded("x", "a"), grounded("y", "b"))):
+        log.say(learning_id(SCOPE, 1), str(at), fact)
+    memory = fold.following(fold.learned(closed), 1, 1, closed)
+    version = MemoryVersioned(scope=SCOPE, number=1, live_from=1, state=memory.state())
+    log.say(learning_id(SCOPE, 1), "version", version)
+    assert set(fold.latest.learned["cases"]) == {"x", "y"}
+    forget(log, "x")
+    one = again(log, fold.closing_without(1), grounded("y", "c"))
+    assert set(one.learned["cases"]) == {"y"}
+    assert set(one.learned["paths"]) == {"b", "c"}
+    assert one.learned["cases"]["y"]["paths"]["b"]["runs"] == 1
+    log.graded("y", "wrong", relearned_from=1)
+    two = again(log, fold.closing_without(1))
+    assert two.name == "1.2"
+    assert two.learned == one.learned, "nobody is asked, and what was said stays"
 
 
 def test_another_embedder_gives_the_newest_version_other_vectors_and_ends_no_batch() -> None:

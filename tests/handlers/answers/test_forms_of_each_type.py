@@ -162,7 +162,7 @@ def number(unit: str | None) -> AnswerType:
         ('km/h', '10 m/s', '36 km/h'),
         (None, '`5`', '5'),
         (None, '*5*', '5'),
-        (None, '5..', '5'),
+        (None, '5..', '5'), (None, '5E3 apples', '5000'), (None, '5 apples\nor so', '5'),
         (None, '5 m', '5'),
     ],
 )  # fmt: skip

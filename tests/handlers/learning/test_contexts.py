@@ -15,7 +15,9 @@ from schemas.events.episode import TextKept
 from schemas.identity import text_digest
 from schemas.memory import Memory, MemoryItem
 from schemas.questions import Embed
+from schemas.usage import Usage
 from schemas.vectors import pack
+from tests.reflections import reflected
 
 OLD, OTHER, NEW = pack((1.0, 0.0)), pack((0.0, 1.0)), pack((0.0, 1.0, 0.0))
 CONSTANTS: dict[str, Any] = {
@@ -38,6 +40,14 @@ MEMBER = Measured(
 
 def vector_of(text: str | None) -> str | None:
     return None if text in (None, "two") else NEW
+
+
+def test_what_a_member_measured_is_what_its_episode_left() -> None:
+    bare = Measured("e", "right", {})
+    assert (bare.problem, bare.answer, bare.calls, bare.texts) == ("", None, 0, ())
+    left = reflected(problem="p", answer="4", usage=Usage(calls=3), texts=("t",), summary={"a": 1})
+    assert Measured.of("e", "wrong", left) == Measured("e", "wrong", {"a": 1}, "p", "4", 3, ("t",))
+    assert Measured.of("e", "wrong", reflected(summary={})).texts == ()
 
 
 def test_each_pull_goes_with_what_its_context_is_made_of() -> None:
