@@ -192,6 +192,16 @@ def test_latencies_are_of_warm_answers_to_problems_in_turn(
     monkeypatch.setattr(kafka_answers, "time", SimpleNamespace(perf_counter=looks.__next__))
     monkeypatch.setattr(kafka_answers, "ASKED", 10)
     monkeypatch.setattr(kafka_answers, "WARM", 2)
+    posed_then: list[int] = []
+
+    def is_ready(worker: Any) -> bool:
+        posed_then.append(
+            len(entries(broker, KafkaAddress(place.servers, "t.a").topic("problems")))
+        )
+        asyncio.get_running_loop().call_soon(worker.schedule.changed.set)
+        return len(posed_then) == 3
+
+    monkeypatch.setattr(kafka_answers, "is_ready", is_ready)
     p50, p99 = asyncio.run(asyncio.wait_for(kafka_answers.latencies(place), 60))
     assert [p50, p99] == pytest.approx([6, 10])
     fresh = KafkaAddress(place.servers, "t.a")
@@ -203,5 +213,10 @@ def test_latencies_are_of_warm_answers_to_problems_in_turn(
     assert sorted(each["problem_id"] for each in answers) == sorted(f"b{at}" for at in range(12))
     assert {(each["answer"], each["policy"]) for each in answers} == {("24", "cot")}
     used = [each["usage"] for each in answers]
-    assert {(each["calls"], each["prompt_tokens"]) for each in used} == {(1, 1)}
+    counts = ("calls", "prompt_tokens", "completion_tokens")
+    assert {tuple(each[name] for name in counts) for each in used} == {(1, 1, 1)}
+    events = [orjson.loads(each.value or b"{}") for each in entries(broker, fresh.topic("events"))]
+    assert {each["model"] for each in events if "model" in each} == {"instant"}
+    assert {"SIMULATED" in each["backbones"] for each in events if "backbones" in each} == {True}
+    assert posed_then == [0, 0, 0], "nothing was put before the worker was ready"
     assert {each["seconds"] for each in used} == {0.0}, "a backbone that takes no time"

@@ -239,6 +239,7 @@ RECIPE: dict[str, Any] = {
             "warm_from": {"run": "a", "data": "away"},
         },
         "side": {"policy": "cot", "beside": "a"},
+        "idle": {"policy": "cot"},
     },
     "tables": [{
         "title": "T", "model": "M", "note": "Noted.",
@@ -246,7 +247,8 @@ RECIPE: dict[str, Any] = {
             "right": {"data": "d", "metric": "accuracy"},
             "p": {"data": "d", "metric": "p_value", "less": ["side"]},
         },
-        "rows": {"A": {"run": "a", "paper": [40, 0.5]}, "B": {"run": "b", "paper": ["–", None]}},
+        "rows": {"A": {"run": "a", "paper": [40, 0.5]}, "B": {"run": "b", "paper": ["–", None]},
+                 "C": {"run": "idle", "paper": [1, 2]}},
     }],
 }  # fmt: skip
 
@@ -327,7 +329,8 @@ def test_a_table_has_ours_beside_the_paper_s_and_how_far_they_are_apart() -> Non
     }
     assert [*table["simplified"]] == ["b"]
     mine, p = table["rows"][0]["cells"]
-    assert [row["name"] for row in table["rows"]] == ["A", "B"]
+    assert [row["name"] for row in table["rows"]] == ["A", "B", "C"]
+    assert [cell["ours"] for cell in table["rows"][2]["cells"]] == [None, None]
     assert (mine["paper"], mine["ours"]["value"], mine["difference"]["value"]) == (40, 50.0, 10.0)
     assert (p["paper"], p["ours"]["value"], p["difference"]) == (0.5, 1.0, None)
     away = table["rows"][1]["cells"][0]
