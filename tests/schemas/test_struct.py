@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from fractions import Fraction
 from typing import Any
 
@@ -37,6 +38,10 @@ def test_what_is_unknown_is_left_out_and_a_default_is_written() -> None:
         "attempts": 1, "cost": 0.0,
     }  # fmt: skip
     assert completed().version == 1
+
+
+def test_no_search_for_cycles_walks_through_events() -> None:
+    assert not gc.is_tracked(completed(answer_logprob=0.5, token_logprobs=(("a", 0.5),)))
 
 
 def test_models_and_figures_of_other_libraries_are_written_as_pythons_own() -> None:

@@ -12,6 +12,7 @@ from schemas.events.graph import PrincipleInduced
 from schemas.events.learning import BatchClosed, Reflected
 from schemas.identity import learning_id, text_digest
 from schemas.memory import Memory
+from schemas.vectors import pack
 from state.folds.learned import Learned
 from state.folds.remeasuring import (
     Remeasuring,
@@ -170,6 +171,27 @@ def test_every_text_that_was_ever_measured_is_wanted_by_a_new_embedder_but_for_w
     fresh = wanted(past, closed(3, "b", measured="old"))
     assert isinstance(fresh, Anew)
     assert [*fresh.lacks] == []
+
+
+def test_regressions_are_reckoned_again_on_the_members_that_are_left() -> None:
+    constants: dict[str, Any] = {
+        "start": [{"when": "w", "text": "t"}], "arms": "scope", "feature_dims": None, "ridge": 1.0,
+        "merge_above": 0.9, "arm_limit": 9, "retire_after": 99, "retire_below": 0.0, "dual_from": 1,
+    }  # fmt: skip
+    rule = {"rule": "linucb@1", "constants": constants}
+    old, new = pack((1.0, 0.0)), pack((0.0, 1.0))
+    past = Past()
+    for name, reward in (("a", 0.25), ("b", 0.5), ("c", 0.75)):
+        summary = {"pulls": [["a1", old, reward, 0.5]]}
+        past.left[name] = reflected(embedder="old", texts=(f"context {name}",), summary=summary)
+    past.learned("a", embedder="old", **rule)
+    past.learned("b", "c", embedder="new", **rule)
+    left = closed(2, "b", revision=1, measured="new", **rule)
+    learned = Learned()
+    learned.feed("0", named("new", **{f"context {name}": new for name in "abc"}))
+    state = numbers_of(past, past.versions[1], left, (), learned)
+    assert state["arms"][0]["rows"] == [[new, 0.25], [new, 0.5]], "those of a and b"
+    assert state["arms"][0]["pulls"] == 2
 
 
 def test_principles_are_wanted_by_their_summaries() -> None:
