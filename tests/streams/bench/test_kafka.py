@@ -84,7 +84,7 @@ def measured(
 
     async def costs(mine: KafkaAddress, workers: int) -> float:
         told.append(mine)
-        return 1.25 * workers**0.5
+        return 1.25 * float(workers**0.5)
 
     # By hand and by the worker in turn, three times over; then reading and replaying in turn.
     spent = (2.0, 1.0, 4.0, 4.0, 1.0, 0.25, 0.5, 1.0, 0.25, 0.5, 0.125, 1.0)
