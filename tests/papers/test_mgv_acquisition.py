@@ -262,6 +262,13 @@ def test_harder_members_get_more() -> None:
     )
     first = dict(ran.of(Allocated)[0].shares)
     assert first["stories/m0"] > first["stories/m1"]
+    given_out: dict[str, list[int]] = {}
+    for monitor in ("on", "off"):
+        own = acquisition(recall_k=1, max_rounds=2, monitor=monitor)
+        wide = [(task, 12) for task, _ in tasks]
+        ran = run(acquire(wide, own), Model(["96"], [0.5]), memory=memory, calls=24)
+        given_out[monitor] = [calls for _, calls in ran.of(Allocated)[0].shares]
+    assert given_out == {"on": [8, 4], "off": [6, 6]}
 
 
 @pytest.mark.claim("mgv-set")

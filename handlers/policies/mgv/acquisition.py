@@ -238,8 +238,8 @@ def kept(each: Learner, settings: AcquisitionSettings) -> ExperienceKept:
 
 
 def concluded(each: Learner, mastered: bool, settings: AcquisitionSettings) -> Conclusion:
-    """A member's own answer: the last one where it is mastered, else that of the highest judgement."""
-    best = each.made[-1] if mastered and each.made else each.best[1] if each.best else None
+    """A member's own answer: that of the highest judgement, which is the last one where it is mastered."""
+    best = None if each.best is None else each.best[1]
     if each.stopped is not None and settings.on_stop == "withhold":
         best = None
     ended = "mastered" if mastered else "limit" if each.stopped else "max_rounds"
