@@ -188,3 +188,18 @@ def test_a_schema_has_so_many_nodes_and_nests_so_deep(schema: dict[str, Any], fi
     else:
         with pytest.raises(ValueError, match="more than 2,000 nodes or nests too deep"):
             filled_in(schema)
+
+
+@pytest.mark.parametrize(("depth", "fits"), [(SCHEMA_DEPTH - 2, True), (SCHEMA_DEPTH - 1, False)])
+def test_what_a_reference_names_and_what_stands_beside_it_nest_as_deep(
+    depth: int, fits: bool
+) -> None:
+    deep = nested(depth, {})
+    named = {"$ref": "#/$defs/A", "$defs": {"A": deep}}
+    beside = {"$ref": "#/$defs/A", **deep, "$defs": {"A": {"title": "a"}}}
+    for schema, found in ((named, deep), (beside, {"title": "a", **deep})):
+        if fits:
+            assert filled_in(schema) == found
+        else:
+            with pytest.raises(ValueError, match="nests too deep"):
+                filled_in(schema)

@@ -234,6 +234,9 @@ def test_what_learning_episodes_may_still_say() -> None:
     elsewhere = MemoryFold(SCOPE, lambda episode: "right", Log(), anew=lambda episode: "wrong")
     assert fold == elsewhere, "whom it asks is no part of what it holds"
     assert [fold.outcome("e"), fold.anew("e")] == ["unknown", None]
+    stated = Embedded(asked="q", embedder="e", dimensions=2, vectors=(VECTOR,))
+    fold.feed("p/d/x/r", "0", stated)
+    assert fold.learning == {}, "what an episode measured is its own"
     assert [fold.awaits(learning_id(SCOPE, number)) for number in (0, 1)] == [True, False]
     assert not fold.awaits(learning_id("other", 0))
     assert not fold.awaits("p/d/x/r")

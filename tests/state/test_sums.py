@@ -103,6 +103,11 @@ def test_a_budget_that_covers_no_other_call_says_why(
     assert spent.over(budget, open_calls) == why
 
 
+def test_nothing_is_under_way_where_nobody_says_so() -> None:
+    assert DaySpent(4).over(Budget(calls=5)) is None
+    assert DaySpent(5).over(Budget(calls=5)) == "5 calls"
+
+
 def test_the_newest_days_sums_are_noted_and_days_are_told_newest_first() -> None:
     fold = BudgetsFold()
     fold.feed("bob", DAY_MS, said(cost=1.0))
