@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import socket
 import sqlite3
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -42,6 +45,22 @@ def finding(path: str | None) -> Callable[[str], str | None]:
         return path
 
     return find
+
+
+def may_shut_in() -> bool:
+    """Whether this system lets us have namespaces and mounts of our own, whatever the cell makes of them."""
+    release = tuple(int(each) for each in re.findall(r"\d+", os.uname().release)[:2])
+    program = shutil.which("unshare")
+    if program is None or release < (5, 12):  # before, no mount could be made read-only as a whole
+        return False
+    own = ("--user", "--map-root-user", "--mount", "--net", "--pid", "--ipc", "--uts", "--fork")
+    tries = [program, *own, "mount", "-t", "tmpfs", "none", "/tmp"]
+    return subprocess.run(tries, capture_output=True, check=False).returncode == 0
+
+
+def test_nobody_is_missed_where_a_system_shuts_in() -> None:
+    """A cell that no longer works would leave out every test of what code cannot do."""
+    assert NOT_HERE is None or not may_shut_in()
 
 
 # ── What passes and what does not ────────────────────────────────────────────────────────────
