@@ -203,3 +203,10 @@ def test_what_a_reference_names_and_what_stands_beside_it_nest_as_deep(
         else:
             with pytest.raises(ValueError, match="nests too deep"):
                 filled_in(schema)
+
+
+def test_options_come_as_a_list_also_where_types_are_taken_by_their_word() -> None:
+    said = {"type": "choice", "options": ["red", "green"]}
+    assert AnswerType.model_validate(said, strict=True).options == ("red", "green")
+    with pytest.raises(ValidationError, match="options"):
+        AnswerType.model_validate({"type": "choice", "options": "red green"}, strict=True)
