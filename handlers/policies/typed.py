@@ -115,8 +115,7 @@ def _asked(steps: Steps[S], said: AnswerType, heard: _Heard) -> Steps[S]:
     def change(question: Ask[Any]) -> Ask[Any]:
         if not isinstance(question, Complete):
             return question
-        template = _typed(question.template, said)
-        return question if template is question.template else replace(question, template=template)
+        return replace(question, template=_typed(question.template, said))
 
     return through(steps, change, heard)
 

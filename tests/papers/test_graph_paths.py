@@ -25,10 +25,11 @@ from handlers.policies.graph_memory.machine import Machine, collapsed, mermaid
 from handlers.policies.graph_memory.runs import canonical, transcript
 from schemas.events.base import Act, Event
 from schemas.events.episode import Completed, EpisodeClosed, Recalled
-from schemas.events.graph import Found, ToolCalled
+from schemas.events.graph import ToolCalled
 from schemas.events.monitoring import ExperienceFelt, SearchSteered, StrategyMatched
 from schemas.events.reasoning import ControllerActed, Generated, MonitorReported, Voted
 from schemas.events.search import ConfidenceStated, OracleScored
+from schemas.outcome import Found
 from schemas.usage import Usage
 from tests.papers.told import lines
 
