@@ -216,6 +216,20 @@ def test_persons_words_wait_for_the_next_version() -> None:
     assert fold.changing is None, "it holds no vectors that anybody named"
 
 
+def test_a_word_on_an_arm_is_heeded_by_what_is_learned_next() -> None:
+    log = begun()
+    word = KnowledgeRevised(scope=SCOPE, item="a1", name="arm~a1", change="retired")
+    log.say(f"n/{SCOPE}/-", "revised.0", word)
+    log.ended("z")
+    constants = {
+        "start": [{"when": "w", "text": "t"}], "arms": "scope", "retire_after": 9, "retire_below": 0.0,
+    }  # fmt: skip
+    memory = log.learns("z", revised=("revised.0",), rule="linucb@1", constants=constants)
+    assert [(arm["id"], arm["word"], arm["retired"]) for arm in memory.learned["arms"]] == [
+        ("a1", "retired", True)
+    ]
+
+
 def test_a_scope_of_which_something_was_said_before_its_first_problem_is_odd() -> None:
     log = begun()
     assert [log.state.windows.heads[SCOPE].odd] == [False]
