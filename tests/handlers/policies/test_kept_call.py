@@ -34,7 +34,8 @@ def ask(*roles: Role) -> Steps[None]:
 
 
 def ended(**said: Any) -> Conclusion:
-    return Conclusion(**{"answer": None, "ended_by": "spent", **said})
+    values: dict[str, Any] = {"answer": None, "ended_by": "spent", **said}
+    return Conclusion(**values)
 
 
 def kept(
