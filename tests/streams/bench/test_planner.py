@@ -264,6 +264,7 @@ def test_a_set_that_is_not_here_says_how_to_give_it() -> None:
         "math", "math500:1-5", None, note="not here; give --data math=PATH (hub:a/b#c/test). Half of it."
     )  # fmt: skip
     assert found["plain"].note == "not here; give --data plain=PATH."
+    assert (found["plain"].problems, found["plain"].sha256) == (0, None)
     assert (found["g"].note, found["g"].problems, found["g"].is_read) == ("", 3, True)
     instead = sources(recipe({}, data), Options(stand_in=True))
     assert (instead["math"].read, instead["math"].stands_in, instead["math"].is_read) == (
