@@ -22,14 +22,13 @@ from schemas.identity import text_key
 from state.journal import Fenced
 from streams.runtime.embedded.files import is_busy
 from streams.runtime.embedded.rows import COUNT, INSERT, SEND, now_ms
-from streams.runtime.embedded.stamping import Stamps
+from streams.runtime.embedded.stamping import stamp
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
 _log = logging.getLogger(__name__)
 FIRST = "select epoch, body from records where episode = ? and address = ?"
-CLAIM = "select epoch, (select max(offset) from main.records) from claims where topic = 'events' and partition = ?"
 GLANCE_MS, PAUSE_S = 500, 0.1
 """How long the loop is held up to wait for another process's commit, and how long it then runs on."""
 
@@ -48,7 +47,6 @@ class Writer:
         self.sent: list[tuple[str, str, str, bytes]] = []
         self.positions: dict[tuple[str, str], int] = {}
         self.kept: set[str] = set()
-        self.stamps = Stamps()
         self.waiting: list[asyncio.Future[None]] = []
         self.commits = 0
         self.appended_s = time.monotonic()
@@ -142,18 +140,15 @@ class Writer:
         positions, self.positions = self.positions, {}
         try:
             # Within the transaction: a claim that is looked at before it may be lost before it begins.
-            claimed, end = self._claim()
-            if claimed != self.epoch:
+            if not self.holds():
                 self.fenced = True
                 self._count("stale", sum(row[5] == "completed" for row in rows))
                 db.execute("commit")  # the count alone, since nothing of ours was put yet
                 raise self.lost()
-            self.stamps.put(db, rows, end)
+            stamp(db, rows)
             sealing, before = self.log.sealing, db.total_changes
             db.executemany(INSERT, rows if sealing is None else sealing.records(rows))
-            new = db.total_changes - before
-            self.stamps.made((end or 0) + new, all_new=new == len(rows))
-            if new != len(rows):
+            if db.total_changes - before != len(rows):
                 # Some record was not the first at its address. Of these only answers were paid for twice.
                 lost = 0
                 for _, _, epoch, episode, address, kind, _, body in rows:
@@ -170,7 +165,6 @@ class Writer:
             # Also where the process is interrupted: an open transaction would keep all others out.
             if db.in_transaction:
                 db.execute("rollback")
-            self.stamps = Stamps()  # what it took as stated never was
             raise
         self.commits += 1
         self.appended_s = time.monotonic()
@@ -184,12 +178,9 @@ class Writer:
 
     def holds(self) -> bool:
         """Whether the claim is still the latest: who was stopped for long asks before it goes on."""
-        return self._claim()[0] == self.epoch
-
-    def _claim(self) -> tuple[int | None, int | None]:
-        """The epoch of the latest claim, and the offset of the log's last record."""
-        found = self.log.db.execute(CLAIM, (self.partition,)).fetchone()
-        return (None, None) if found is None else found
+        query = "select epoch from claims where topic = 'events' and partition = ?"
+        latest = self.log.db.execute(query, (self.partition,)).fetchone()
+        return latest is not None and latest[0] == self.epoch
 
     def lost(self) -> Fenced:
         """Return the error for a worker whose claim is no longer the latest."""

@@ -68,20 +68,6 @@ def test_a_closing_is_stamped_with_what_the_log_holds_before_it(
         assert stamped_wrongly(log) == []
 
 
-def test_a_writer_reads_no_records_again_to_close_what_it_began() -> None:
-    with closing(SqliteLog(":memory:", create=True)) as log:
-        writer = log.claim("one")
-        asked: list[str] = []
-        for address in ADDRESSES:
-            state(writer, "p/d/a/0", address, 1)
-            if address == "closed":
-                log.db.set_trace_callback(asked.append)
-            writer.flush()
-        log.db.set_trace_callback(None)
-        assert not [each for each in asked if "order by offset" in each]
-        assert stamped_wrongly(log) == []
-
-
 def test_who_takes_an_episode_over_reads_what_was_recorded_of_it() -> None:
     with closing(SqliteLog(":memory:", create=True)) as log:
         first = log.claim("one")
