@@ -220,9 +220,10 @@ class State:
         """What is said of a scope's windows; whoever learns hears nothing of a scope before it has one."""
         scope = event.scope
         # Somebody may teach a scope before any problem of it arrives; whoever learns did not hear
-        # that.
-        known = scope in self.memories and self.memories[scope] != MemoryFold(scope)
-        late = scope not in self.windows.open and known
+        # that. Asked of a scope's first record alone, since to compare a memory is to look at
+        # every version of it.
+        first = scope not in self.windows.open
+        late = first and scope in self.memories and self.memories[scope] != MemoryFold(scope)
         self.windows.feed(scope, episode, event, late=late)
         for each in self.watchers:
             each.scopes.add(scope)

@@ -15,6 +15,7 @@ from schemas.events.learning import (
     TickPassed,
 )
 from schemas.identity import learning_id
+from schemas.memory import Memory
 from schemas.usage import NOTHING
 from state.folds.memory import MemoryFold, MemoryMismatch
 from state.folds.state import number_of, scope_of
@@ -268,3 +269,19 @@ def test_what_learning_episodes_may_still_say() -> None:
     assert known.closing(1).members == ("p/d/x/r", "p/d/y/r")
     assert [item.id for item in known.kept(1)] == ["x", "y"]
     assert (scope_of(learning_id(SCOPE, 7, 2)), number_of(learning_id(SCOPE, 7, 2))) == (SCOPE, 7)
+
+
+def test_episodes_of_a_scope_that_was_heard_of_look_at_none_of_its_older_versions() -> None:
+    """Each compared the whole memory, and put together every version that a snapshot had left for later."""
+    log = begun()
+    versions = log.state.memory(SCOPE).versions
+    newest = versions.latest
+
+    def asked() -> Memory:
+        raise AssertionError("an older version was put together")
+
+    for number in range(newest.number):
+        versions.later(number, asked)
+    log.ended("z", newest.number, "x")
+    log.graded("z", "right")
+    assert counted(log) == {"x": (1, 1, 0), "y": (0, 0, 0)}
