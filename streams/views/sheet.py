@@ -91,6 +91,12 @@ class EpisodeView:
         return fold.of(self.episode)
 
     @property
+    def undecided_for(self) -> str | None:
+        """Why a grader could not decide about its answer, where none could and it says so."""
+        answered = self.closed is not None and self.closed.answer is not None
+        return self.graded_for if self.known.standing(answered) == "undecided" else None
+
+    @property
     def graded_for(self) -> str | None:
         """The reason that the grade which counts gives for itself, such as why a grader cannot decide."""
         word = self.known.word

@@ -7,7 +7,6 @@ measurement has topics of its own; it begins once every partition has brought an
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import subprocess
 import tempfile
@@ -15,14 +14,13 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 from schemas.identity import canonical
 from streams.runtime.kafka import aio, topics
 from streams.runtime.kafka.follow import Follower
 from streams.runtime.kafka.place import KafkaAddress
-from streams.support.child import python, variables
+from streams.support.child import cpu_s, python, variables
 
 PARTITIONS: Final = 4
 RATE, PACED = 50, 1_000
@@ -80,12 +78,6 @@ class Desk:
             return sum(map(cpu_s, (each.pid for each in self.workers)))
         except OSError:
             return None
-
-
-def cpu_s(pid: int) -> float:
-    """CPU seconds that a process has used, by the page that Linux keeps of it. Raises ``OSError`` elsewhere."""
-    said = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return (int(said[11]) + int(said[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @asynccontextmanager

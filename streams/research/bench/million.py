@@ -28,7 +28,7 @@ import orjson
 
 from streams.research.analysis.plots import Plot
 from streams.research.analysis.report import number, table
-from streams.support.child import python, variables
+from streams.support.child import cpu_s, python, variables
 
 SIZES: Final = (10_000, 100_000, 1_000_000)
 LEAST: Final = 10
@@ -223,10 +223,7 @@ def _page(address: str) -> None:
 
 def _so_far(pid: int, began: float) -> Cost:
     """What a process that goes on has cost until now."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    ticks = int(fields[11]) + int(fields[12])
-    spent, peak = ticks / os.sysconf("SC_CLK_TCK"), _peak_mb(Path(f"/proc/{pid}/status"))
-    return Cost(spent, time.perf_counter() - began, peak)
+    return Cost(cpu_s(pid), time.perf_counter() - began, _peak_mb(Path(f"/proc/{pid}/status")))
 
 
 # ── What is told ─────────────────────────────────────────────────────────────────────────────

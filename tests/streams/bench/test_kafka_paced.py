@@ -15,9 +15,10 @@ import orjson
 import pytest
 
 from streams.research.bench import kafka_paced
-from streams.research.bench.kafka_paced import Desk, Failed, costs, cpu_s, paced, working
+from streams.research.bench.kafka_paced import Desk, Failed, costs, paced, working
 from streams.runtime.kafka import aio
 from streams.runtime.kafka.place import KafkaAddress
+from streams.support.child import cpu_s
 from tests.memory_kafka.broker import Broker, Producer
 from tests.memory_kafka.fixture import broker_of, in_memory
 

@@ -12,12 +12,18 @@ from typing import Any
 import pytest
 
 from handlers.answers import grade
+from schemas.events.base import Event
+from schemas.events.episode import EpisodeClosed
+from schemas.events.learning import Graded
+from schemas.outcome import Outcome
+from schemas.usage import NOTHING
 from state.folds.state import State
 from streams.interfaces.dashboard import listing
 from streams.research.export.parquet import export
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.rebuild import fold
 from streams.telemetry.figures import Reader
+from streams.views.sheet import EpisodeView
 from tests.streams.cli.calling import call, log_of
 from tests.streams.dashboard.serving import serving
 
@@ -126,6 +132,25 @@ def test_an_episode_says_why_its_answer_is_undecided(unknown: Path) -> None:
         assert escape(why) not in site.get("/episode?id=left").text
     assert call("show", "left", "--log", unknown, "--json").json["graded_for"] is None
     assert "undecided" not in call("show", "left", "--log", unknown).out
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome", "told"),
+    [("5", "unknown", "no rule"), ("5", "right", None), (None, "unknown", None)],
+)
+def test_what_was_withheld_or_decided_is_not_called_undecided(
+    answer: str | None, outcome: Outcome, told: str | None
+) -> None:
+    closed = EpisodeClosed(
+        status="abstained" if answer is None else "answered",
+        ended_by="x",
+        answer=answer,
+        usage=NOTHING,
+    )
+    graded = Graded(scope="s", outcome=outcome, grader="g@1", by="feedback", detail="no rule")
+    journal: dict[str, Event] = {"closed": closed, "graded.1": graded}
+    view = EpisodeView("p/d/q/r", journal, None, None, closed, None, None, 0, None)
+    assert (view.graded_for, view.undecided_for) == ("no rule", told)
 
 
 def test_a_decided_answer_gives_its_reasons_to_scripts_alone(wrong: Path) -> None:

@@ -134,8 +134,8 @@ def _origin(page: Page, sheet: EpisodeView) -> None:
     for line in joined(parts, page.width):
         page.line(line)
     # Often it is something that the reader can mend, such as a grader that is not installed.
-    if sheet.closed is not None and sheet.known.outcome == "unknown" and sheet.graded_for:
-        page.line((f"undecided: {one_line(sheet.graded_for)}", "warn"))
+    if (undecided := sheet.undecided_for) is not None:
+        page.line((f"undecided: {one_line(undecided)}", "warn"))
     # That replies could not be read is no fault of an episode, but it explains many an odd answer.
     if (unread := judged(sheet.judged)) and not sheet.learning:
         page.line((unread, "warn"))
