@@ -124,6 +124,24 @@ class Graded(Event, tag="graded"):
     """The batch that was learned with another outcome of it: from there on versions are closed again."""
 
 
+class GradeProposed(Event, tag="grade.proposed"):
+    """An answer was graded anew by somebody who may append no grades: who owns its scope states the grade.
+
+    It counts where no other grade came in between, so that what it says it follows is what it does follow.
+    """
+
+    act: ClassVar[Act] = "learned"
+    scope: str
+    grade: str
+    """Address at which the grade will stand."""
+    after: str | None = None
+    """Address of the newest grade but for persons' verdicts that was known; none where there was none."""
+    outcome: Outcome
+    grader: str
+    source: str | None = None
+    detail: str | None = None
+
+
 class BatchClosed(Event, tag="batch.closed"):
     """A window of a scope is complete; what learns from it, and from which memory, is pinned."""
 

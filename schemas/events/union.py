@@ -88,6 +88,7 @@ LEARNING: tuple[type[Event], ...] = (
     learning.TickPassed,
     learning.Reflected,
     learning.Graded,
+    learning.GradeProposed,
     learning.BatchClosed,
     learning.MemoryVersioned,
     learning.KnowledgeRevised,

@@ -100,6 +100,39 @@ def test_two_series_on_all_partitions_and_few_slots_mean_what_they_mean_embedded
     assert (found["answers"], found["learning_episodes"]) == (48, 6)
 
 
+GRADER = """
+from handlers.answers.own import Given, Grader
+
+odd = Grader(name="odd", version="1", grade=lambda given: len(given.answer) % 2 == 1)
+"""
+
+
+@pytest.mark.slow
+def test_answers_graded_anew_while_workers_go_on_mean_what_they_mean_embedded(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """Whoever grades may append nothing on Kafka: the owners of the scopes state the grades and learn again."""
+    flat, source, grader = Flat(tmp_path), tmp_path / "both.jsonl", tmp_path / "mine.py"
+    source.write_bytes(interleaved(48))
+    grader.write_text(GRADER)
+    mine = ("regrade", "--grader", f"{grader}:odd", "--json")
+    both = cluster.worker(*REHEARSAL), cluster.worker(*REHEARSAL)
+    for each in (cluster, flat):
+        each.out("produce", source, "--policy", "mc2", "--set", "batch_size=8")
+    assert ended(flat.worker(*REHEARSAL, "--until-idle")) == [0]
+    eventually(lambda: log_digest(cluster.log()) == flat.out("log", "digest"))
+    here, there = (json.loads(each.out(*mine)) for each in (flat, cluster))
+    assert here["closed_again"]
+    assert there["proposed"] == here["new"] == 24
+    eventually(lambda: cluster.out("state", "hash") == flat.out("state", "hash"))
+    for worker in both:
+        worker.send_signal(signal.SIGTERM)
+    assert ended(*both) == [0, 0]
+    again = json.loads(cluster.out(*mine))
+    assert (again["new"], again["known"]) == (0, 24)
+    assert cluster.out("verify").endswith(" 0 model calls")
+
+
 @pytest.mark.slow
 def test_sets_over_two_workers_mean_what_they_mean_embedded(
     cluster: Cluster, tmp_path: Path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,8 @@ class Told:
     unput: int = 0
     """Answers that have no reference to be held against."""
     judge_calls: int = 0
+    proposed: int = 0
+    """New grades that those have to record who may append to the log: it lies on Kafka."""
     closed_again: list[str] = field(default_factory=list[str])
     waiting: list[str] = field(default_factory=list[str])
     stays: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
@@ -60,8 +62,9 @@ class Told:
         said = ", ".join(f"{name} {it.said[name]}" for name in sorted(it.said))
         graded = plural(it.given + it.known, "answer")
         yield f"graded {graded} by {self.grader}{f': {said}' if said else ''}"
+        new = "new, for the workers to record" if self.proposed else "new on the log"
         yield (
-            f"{it.given} new on the log, {it.known} known; {plural(len(it.changed), 'outcome')} changed; "
+            f"{it.given} {new}, {it.known} known; {plural(len(it.changed), 'outcome')} changed; "
             f"{self.judge_calls} judge calls, 0 reasoning calls"
         )
         for episode, before, now in it.changed[:SHOWN]:
@@ -85,6 +88,7 @@ class Told:
             "outcomes": it.said,
             "new": it.given,
             "known": it.known,
+            "proposed": self.proposed,
             "changed": changed,
             "by_person": it.by_person,
             "unput": self.unput,
@@ -109,12 +113,12 @@ def regrade(
     json: bool,
 ) -> int:
     """Grade anew by a grader, by those of this build where none is named, or by a judge. The exit code."""
-    if is_kafka(log_url(log)):
+    if judge is not None and is_kafka(log_url(log)):
         raise usage(
-            "no log on Kafka is graded anew: its learner's worker alone may append grades",
-            field="--log",
-            error="regrade.kafka",
-            hint="A worker grades what comes from now on: metalogue worker --grader FILE.py:NAME",
+            "no judge grades answers on Kafka: what it was shown and said would lie on this machine alone",
+            field="--judge",
+            error="regrade.judge",
+            hint="Leave it out, or name a grader: --grader FILE.py:NAME",
         )
     # With a judge alone no grader is asked: ours have had their turn when the answer came.
     own = None if judge is not None and grader is None else grader_of(grader)
@@ -157,7 +161,8 @@ def _say_the_rest(done: Regrading, told: Told) -> None:
 
 def graded_anew(log: SqliteLog, grading: Grading, told: Told, run: str | None = None) -> Regrading:
     """Have a grader grade every answer that it can, and what was learned follow. Raises a ``CliError``."""
-    with only_worker(str(log.path)):
+    # On Kafka nothing is written here: the owner of each scope states its grades, whoever is at work.
+    with nullcontext() if log.is_owned_elsewhere else only_worker(str(log.path)):
         done = _begun(log)
         among = None
         if run is not None:
@@ -263,6 +268,11 @@ def _record(done: Regrading, told: Told) -> None:
     # Read before memory follows: afterwards nobody could tell what was said under the earlier
     # outcome.
     told.stays = done.stays()
+    if done.log.is_owned_elsewhere:
+        told.proposed = len(done.new)
+        if done.new:
+            done.propose()
+        return
 
     async def both() -> None:
         await done.write(name)

@@ -51,6 +51,8 @@ class SqliteLog:
 
     sealing: Sealing | None = None
     """What seals the records of subjects, where the log was begun with keys."""
+    is_owned_elsewhere = False
+    """Whether workers own its parts and this is a copy: then whoever else would state a record proposes it."""
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ was learned with another outcome, the grade names it, and the versions from ther
 under an outcome that is the opposite now is set aside then (``streams.engine.overturned``).
 
 All grades are one commit. Whoever is killed after it left versions that are owed: the next worker, or the same
-command again, closes them.
+command again, closes them. On Kafka they are proposed, and the owners of the scopes state them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import structs
 from pydantic import ValidationError
@@ -26,7 +26,7 @@ from handlers.answers.grade import Grade
 from handlers.policies.base import Policy
 from handlers.policies.graph_memory.activate import CASE
 from schemas.events.graph import PrincipleInduced
-from schemas.events.learning import BatchClosed, Graded
+from schemas.events.learning import BatchClosed, Graded, GradeProposed
 from schemas.identity import episode_parts, is_taken, learning_id
 from schemas.outcome import Outcome
 from schemas.problem import Feedback
@@ -36,6 +36,7 @@ from streams.core.closing import evidence_of, grade_address, graded_address
 from streams.engine.grades import Judged, held_against
 from streams.engine.judgements import Judgements
 from streams.engine.learner import Learner
+from streams.engine.regraded import is_of_person, learned_with, relearned_from
 from streams.runtime.embedded.forgetting import close_again
 from streams.runtime.embedded.labels import judged_of
 from streams.runtime.embedded.log import SqliteLog
@@ -68,6 +69,30 @@ class Put:
         return None if self.feedback is None else self.feedback.reference
 
 
+class New(NamedTuple):
+    """A grade that is new, the address at which it will stand, and that of the grade that it follows."""
+
+    episode: str
+    address: str
+    after: str | None
+    event: Graded
+
+    @property
+    def proposed(self) -> tuple[str, str, GradeProposed]:
+        """As a word to whoever may state it, with its place."""
+        event = self.event
+        said = GradeProposed(
+            scope=event.scope,
+            grade=self.address,
+            after=self.after,
+            outcome=event.outcome,
+            grader=event.grader,
+            source=event.source,
+            detail=event.detail,
+        )
+        return self.episode, f"proposed.{self.address}", said
+
+
 @dataclass(slots=True)
 class Changes:
     """What grading anew comes to: answers whose known outcome is another now, and grades by what they say."""
@@ -97,7 +122,7 @@ class Regrading:
         for record in log.records("learning"):
             self.learner.feed(record.episode, record.address, record.event)
         self.done = Changes()
-        self.new: list[tuple[str, str, Graded]] = []
+        self.new: list[New] = []
 
     # -- what there is -----------------------------------------------------------------------------
 
@@ -147,24 +172,21 @@ class Regrading:
             source=told,
             detail=grade.detail or None,
         )
+        # The grade names the batch that was learned with another outcome: that is closed again from there on.
+        batch = relearned_from(self._learned, fold, put.episode, event.outcome)
+        event = structs.replace(event, relearned_from=batch)
         # What counts is asked of the fold before and after, and not of this grade: a person's
         # verdict stands.
         before = fold.outcome(put.episode)
         fold.feed(put.episode, event)
         now = fold.outcome(put.episode)
-        if fold.anew(put.episode) is None:
-            self.done.by_person += 1
-        else:
-            # The grade names the batch that was learned with another outcome: that is closed again from there on.
-            learned = self._learned.get(put.episode)
-            if learned is not None and learned[1] != event.outcome:
-                event = structs.replace(event, relearned_from=learned[0])
+        self.done.by_person += fold.anew(put.episode) is None
         if now != before:
             self.done.changed.append((put.episode, before, now))
         self.done.given += 1
         # The address names the grade before it, so that going back to an earlier grader is said
         # anew, while the same pass done twice finds its own words.
-        self.new.append((put.episode, address_of(event, rests, newest), event))
+        self.new.append(New(put.episode, address_of(event, rests, newest), newest, event))
 
     def _says_that(
         self,
@@ -196,13 +218,7 @@ class Regrading:
         """For each member of a closed batch that somebody learned from, the batch and its outcome then."""
         found: dict[str, tuple[int, Outcome]] = {}
         for scope in self.learner.scopes.values():
-            if scope.policy.learns == "none":
-                continue
-            # Version 0 was made of no batch.
-            for number in {*scope.memory.versions, *scope.memory.batches} - {0}:
-                closed = scope.memory.closing(number)
-                pairs = zip(closed.members, closed.outcomes, strict=True)
-                found |= {member: (number, outcome) for member, outcome in pairs}
+            found |= learned_with(scope)
         return found
 
     def stays(self) -> dict[str, list[str]]:
@@ -271,12 +287,16 @@ class Regrading:
         if not self.new:
             return
         writer = self.log.claim(name)
-        for episode, address, event in self.new:
-            writer.state("learning", episode, address, event)
+        for each in self.new:
+            writer.state("learning", each.episode, each.address, each.event)
         await writer.commit()
         # Only what is on disk is learned from: the versions to be closed again must rest on the log.
-        for episode, address, event in self.new:
-            self.learner.feed(episode, address, event)
+        for each in self.new:
+            self.learner.feed(each.episode, each.address, each.event)
+
+    def propose(self) -> None:
+        """Leave the new grades to those who may append grades to this log: it lies on Kafka."""
+        self.log.publish(commands=[each.proposed for each in self.new])
 
     async def close_again(self, name: str) -> tuple[list[str], list[str]]:
         """Close what is owed, unless something else than outcomes is: names of what was, scopes that wait."""
@@ -294,7 +314,7 @@ def predecessor(grades: dict[str, Graded], address: str | None = None) -> str | 
     for each, event in grades.items():
         if each == address:
             break
-        before = each if event.grader.partition("@")[0] != "verdict" else before
+        before = before if is_of_person(event) else each
     return before
 
 

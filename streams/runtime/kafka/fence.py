@@ -21,7 +21,7 @@ FREE = frozenset(
     {
         *("series.opened", "position.voided", "reflected", "episode.adopted"),
         *("knowledge.revised", "problem.forgotten", "embedder.changed", "trace.taken"),
-        "subject.erased",
+        *("subject.erased", "grade.proposed"),
     }
 )
 """Kinds that need no claim."""

@@ -59,8 +59,11 @@ class Idle:
             running.partition == partition and name.startswith("b/")
             for name, running in worker.schedule.tasks.items()
         )
-        scopes = self.scopes(partition)
-        return running or any(s.unfinished is not None or s.window.due() for s in scopes)
+        scopes, teacher = self.scopes(partition), worker.teacher
+        return running or any(
+            s.unfinished is not None or s.window.due() or teacher.proposed(s, partition)
+            for s in scopes
+        )
 
     def parked_seats(self) -> set[tuple[str, str | None, int | None]]:
         """Places whose episodes are parked, anywhere."""

@@ -50,6 +50,8 @@ HOME = "select partition from records where episode = ? and address = 'admitted'
 class KafkaLog(SqliteLog):
     """The local file of a log on Kafka; ``refresh`` brings it up to date."""
 
+    is_owned_elsewhere = True
+
     def __init__(self, place: KafkaAddress, home: Path) -> None:
         self.place = place
         names = {place.topic(n): n for n in ("problems", "answers", "feedback", *RECORDS)}

@@ -16,7 +16,7 @@ from typing import Any
 
 from handlers.answers.grade import CHECKERS
 from schemas.events.episode import EpisodeClosed
-from schemas.events.learning import BatchClosed, Graded, Reflected
+from schemas.events.learning import BatchClosed, Graded, GradeProposed, Reflected
 from schemas.identity import is_numbered, learning_id
 from schemas.problem import Feedback, Limits
 from state.journal import TooLarge
@@ -26,6 +26,7 @@ from streams.engine.grades import graded
 from streams.engine.learner import Learner, episode_of
 from streams.engine.learning import learn
 from streams.engine.references import References
+from streams.engine.regraded import learned_with, relearned_from
 from streams.engine.schedule import Schedule, is_cold
 from streams.engine.scopes import Scope
 from streams.engine.settling import Statement
@@ -122,6 +123,33 @@ class KafkaLearner:
             else:
                 _ = writer.lane.commit()
 
+    def proposed(self, scope: Scope, partition: int) -> dict[str, GradeProposed]:
+        """By episode, the grades given anew of a scope's answers that we have not stated yet."""
+        stated = self.grading[partition]
+        found = self.view.proposed.get(scope.id, {})
+        return {name: said for name, said in found.items() if (name, said.grade) not in stated}
+
+    def _grade_anew(self, scope: Scope, writer: KafkaWriter) -> bool:
+        """State what was proposed of a scope's answers; whether there was anything.
+
+        Called when all that we appended has come back: so no batch that closed is unknown to what is said here.
+        """
+        proposed = self.proposed(scope, writer.lane.partition)
+        learned = learned_with(scope) if proposed else {}
+        for episode, said in proposed.items():
+            batch = relearned_from(learned, self.learner.grades, episode, said.outcome)
+            event = Graded(
+                scope=said.scope,
+                outcome=said.outcome,
+                grader=said.grader,
+                by="regrade",
+                source=said.source,
+                detail=said.detail,
+                relearned_from=batch,
+            )
+            self._state(writer, episode, said.grade, event)
+        return bool(proposed)
+
     def _grade(self, episode: str, reflected: Reflected, feedback: Feedback) -> None:
         partition = self.partition(reflected.scope)
         if self.writer_of(partition) is None:
@@ -150,6 +178,8 @@ class KafkaLearner:
             partition = self.partition(scope.id)
             writer = self.writer_of(partition)
             if writer is None or scope.id in self.stalled or not self.settled(partition, writer):
+                continue
+            if self._grade_anew(scope, writer):
                 continue
             try:
                 if not is_cold(scope, self.learner):

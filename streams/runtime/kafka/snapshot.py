@@ -28,10 +28,10 @@ from streams.engine.resuming import resumed
 from streams.runtime.kafka import aio
 from streams.runtime.kafka.fence import Fence
 from streams.runtime.kafka.follow import Follower, Spot
-from streams.runtime.kafka.view import JOURNAL, View, ViewRecords
+from streams.runtime.kafka.view import JOURNAL, PROPOSED, View, ViewRecords, grade_proposed
 
 _log = logging.getLogger(__name__)
-FORMAT: Final = 1
+FORMAT: Final = 2
 EVERY_S, SHARE = 1.0, 0.05
 """How often it is written, and the most of the time that this may take."""
 HEAD, OWING = ("head", "all"), "owing"
@@ -140,12 +140,17 @@ class ViewSnapshot:
         checkpoints = {int(each["partition"]): each for each in head["checkpoints"]}
         fences = [Fence(epoch, [epoch] if epoch >= 0 else [], by) for epoch, by in head["fences"]]
         owing = {episode: int(at) for episode, at in self.rows.under(OWING, "")}
+        proposed = {
+            episode: grade_proposed(body) for episode, body in self.rows.under(PROPOSED, "")
+        }
         upto = head["learning"], head["feedback"], head["said_ms"]
         if not resumed(self.learner, learned):
             raise Unusable(UNSURE)
         view.fences, view.checkpoints, view.owing = fences, checkpoints, owing
         view.upto, view.feedback_upto, view.said_ms = upto
         view.journals.update(said)
+        for episode, event in proposed.items():
+            view.proposed[event.scope][episode] = event
         for source, each in graders:
             view.graders[source][each] = None
         self.state.attach(ViewRecords(view))

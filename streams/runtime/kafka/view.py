@@ -28,7 +28,9 @@ from schemas.events.episode import Embedded
 from schemas.events.learning import (
     BatchClosed,
     Graded,
+    GradeProposed,
     KnowledgeConsolidated,
+    LessonDistilled,
     MemoryVersioned,
     Reflected,
 )
@@ -39,6 +41,7 @@ from schemas.written import feedback_of
 from state.folds.learned import MEASURED
 from streams.core.closing import evidence_of, grade_address
 from streams.engine.learner import Learner
+from streams.engine.regraded import is_of_person
 from streams.runtime.faults import told
 from streams.runtime.kafka.envelope import LogRecord, NotOurs, data_of, read
 from streams.runtime.kafka.fence import CLAIMED, Fence
@@ -48,15 +51,17 @@ from streams.runtime.kafka.kept import KeptRows
 from streams.runtime.kafka.letters import letter_key
 from streams.runtime.kafka.place import KafkaAddress, partition_of
 
-KEPT = (BatchClosed, KnowledgeConsolidated, *MEASURED)
-"""What forgetting needs of a learning episode that is over."""
+KEPT = (BatchClosed, KnowledgeConsolidated, LessonDistilled, *MEASURED)
+"""What forgetting and grades given anew need of a learning episode that is over."""
 KNOWN: Final = "known"
 REFLECTED: Final = "reflected"
 RUN: Final = "run"
 JOURNAL: Final = "journal"
 TAUGHT: Final = "taught"
 LETTER: Final = "letter"
-"""Parts of what is kept: records that count, reflections, which are a problem's, and dead letters that are there.
+PROPOSED: Final = "proposed"
+"""Parts of what is kept: records that count, reflections, which are a problem's, dead letters that are there, and
+grades that were given anew and wait for the owner of their scope to state them.
 
 What learning episodes said is in one part as long as they are open, and what is needed of it later in another.
 """
@@ -113,6 +118,8 @@ class View:
         """Who graded: by whom it was judged, the graders and what they went by, as they were seen first."""
         self.journals: dict[str, dict[str, Event]] = defaultdict(dict)
         """Learning episodes whose version is not there yet."""
+        self.proposed: dict[str, dict[str, GradeProposed]] = defaultdict(dict)
+        """By scope and episode, grades given anew that its owner has not stated yet."""
         learner.records = ViewRecords(self)
         self.checkpoints: dict[int, dict[str, Any]] = {}
         self.said = KeptJudgements(self.rows)
@@ -142,6 +149,13 @@ class View:
         """The reflection of a finished episode, if it left one."""
         body = self.rows.get(REFLECTED, episode)
         return None if body is None else _reflected(body)
+
+    def newest_grade(self, episode: str) -> str | None:
+        """Address of the newest grade of an episode's answer, but for verdicts of persons; none where there is none."""
+        # The place on the log stands with those alone that count here, so verdicts have none.
+        found = self.rows.under(KNOWN, event_id(episode, "graded."))
+        places = [(int(place), key.rpartition("@")[2]) for key, place in found if place]
+        return max(places)[1] if places else None
 
     def said_in(self, part: str, episode: str) -> dict[str, Event]:
         """What a learning episode said, as far as a part has it, in the order of the log."""
@@ -209,7 +223,10 @@ class View:
         try:
             # Decoded before it is known: a record that nobody can read must not hide a good one of its id.
             event = decode(said.kind, said.body)
-            new = self.rows.add(KNOWN, event_id(said.episode, said.address))
+            place = b""
+            if isinstance(event, Graded) and not is_of_person(event):
+                place = b"%d" % record.offset
+            new = self.rows.add(KNOWN, event_id(said.episode, said.address), place)
             if new or said.kind == CLAIMED:
                 self._accept(partition, said, event)
         except (BadEvent, LookupError):
@@ -220,27 +237,50 @@ class View:
         self.on_accepted(episode, said.address, event)
         if not self.learner.feed(episode, said.address, event):
             return
-        if isinstance(event, Reflected):
-            self.rows.put(REFLECTED, episode, said.body)
-            self.rows.put(RUN, _runs(event.domain, event.problem_id) + episode, b"")
-            self._look_whether_owed(episode, event)
-        elif isinstance(event, Graded):
-            self.graders[event.source][event.grader, event.by] = None
-            if episode in self.owing:
-                self._look_whether_owed(episode, self.reflection(episode))
-        elif isinstance(event, MemoryVersioned):
-            # The learning episode is over. Later versions may rest on some of what it said: of vectors only on
-            # those of measures, which are found by their texts. The rest would grow with the log.
-            for number, (address, said_before) in enumerate(self.journals.pop(episode, {}).items()):
-                self.rows.put(JOURNAL, event_id(episode, address), None)
-                by_text = isinstance(said_before, Embedded) and said_before.texts is not None
-                if isinstance(said_before, KEPT) or by_text:
-                    self._keep(TAUGHT, number, episode, address, said_before)
-        elif episode.startswith("b/"):
-            journal = self.journals[episode]
-            self._keep(JOURNAL, len(journal), episode, said.address, event)
-            journal[said.address] = event
+        match event:
+            case Reflected():
+                self.rows.put(REFLECTED, episode, said.body)
+                self.rows.put(RUN, _runs(event.domain, event.problem_id) + episode, b"")
+                self._look_whether_owed(episode, event)
+            case Graded():
+                self._graded(episode, event)
+            case GradeProposed():
+                self._proposed(said, event)
+            case MemoryVersioned():
+                self._versioned(episode)
+            case _ if episode.startswith("b/"):
+                journal = self.journals[episode]
+                self._keep(JOURNAL, len(journal), episode, said.address, event)
+                journal[said.address] = event
+            case _:
+                pass
         self.heard(partition, episode, event)
+
+    def _graded(self, episode: str, event: Graded) -> None:
+        self.graders[event.source][event.grader, event.by] = None
+        if episode in self.owing:
+            self._look_whether_owed(episode, self.reflection(episode))
+        # Whatever it says, the one that was proposed to follow its predecessor does not any more.
+        if not is_of_person(event) and episode in self.proposed[event.scope]:
+            del self.proposed[event.scope][episode]
+            self.rows.put(PROPOSED, episode, None)
+
+    def _proposed(self, said: LogRecord, event: GradeProposed) -> None:
+        """Keep a grade for its owner, where its answer is there and no other came first. Anybody may have put it."""
+        reflected = self.reflection(said.episode)
+        is_known = reflected is not None and reflected.scope == event.scope
+        if is_known and event.after == self.newest_grade(said.episode):
+            self.proposed[event.scope][said.episode] = event
+            self.rows.put(PROPOSED, said.episode, said.body)
+
+    def _versioned(self, episode: str) -> None:
+        # The learning episode is over. Later versions may rest on some of what it said: of vectors only on
+        # those of measures, which are found by their texts. The rest would grow with the log.
+        for number, (address, event) in enumerate(self.journals.pop(episode, {}).items()):
+            self.rows.put(JOURNAL, event_id(episode, address), None)
+            by_text = isinstance(event, Embedded) and event.texts is not None
+            if isinstance(event, KEPT) or by_text:
+                self._keep(TAUGHT, number, episode, address, event)
 
     def _keep(self, part: str, number: int, episode: str, address: str, event: Event) -> None:
         # Keys are in the order of addresses. The number gives back that of the log.
@@ -288,6 +328,13 @@ def _order(checkpoint: Mapping[str, Any]) -> tuple[int, int]:
 def _reflected(body: bytes) -> Reflected:
     event = decode("reflected", body)
     assert isinstance(event, Reflected)
+    return event
+
+
+def grade_proposed(body: bytes) -> GradeProposed:
+    """A grade that was given anew, as a row has it. Raises ``BadEvent``."""
+    event = decode("grade.proposed", body)
+    assert isinstance(event, GradeProposed)
     return event
 
 

@@ -17,6 +17,7 @@ from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.records import LogRecords
 from streams.runtime.embedded.writer import Writer
 from tests.endpoint import Answer, Asked, serving, whole
+from tests.memory_kafka.fixture import in_memory
 from tests.streams.cli.calling import Called, call
 
 LOG = ("--log", "a.db")
@@ -69,12 +70,12 @@ def asked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         yield endpoint.asked
 
 
-def produced() -> None:
+def produced(*log: str) -> None:
     lines = [
         canonical({"id": name, "problem": f"Problem {name}.", "answer": "7"}) for name in ANSWERS
     ]
     Path("in.jsonl").write_bytes(b"\n".join(lines))
-    assert call("produce", "in.jsonl", "--policy", "io", *LOG).code == 0
+    assert call("produce", "in.jsonl", "--policy", "io", *(log or LOG)).code == 0
 
 
 def worked(*more: str) -> None:
@@ -287,10 +288,10 @@ def test_what_is_no_grader_is_refused_by_name(text: str, why: str) -> None:
 def test_logs_that_cannot_be_graded_anew_say_why() -> None:
     produced()
     worked()
-    kafka = call("regrade", "--log", "kafka://127.0.0.1:1", "--grader", "mine.py:first")
+    kafka = call("regrade", "--log", "kafka://127.0.0.1:1", "--judge", "rehearsal")
     assert kafka.code == 2
-    assert "regrade.kafka" in kafka.err
-    assert "no log on Kafka" in kafka.err
+    assert "--judge" in kafka.err
+    assert "regrade.judge" in kafka.err
     Path("a.jsonl").write_bytes(call("log", "cat", *LOG, "--json").raw)
     assert "can only be read" in call("regrade", "--log", "jsonl:a.jsonl").err
     assert "no log at b.db" in call("regrade", "b.db").err
@@ -464,3 +465,30 @@ def test_compare_grades_by_it_and_grades_anew_what_an_earlier_run_left() -> None
         "io": pytest.approx(200 / 3),
         "cot": pytest.approx(200 / 3),
     }
+
+
+def test_on_kafka_the_workers_record_what_was_graded_anew(
+    monkeypatch: pytest.MonkeyPatch, asked: list[Asked]
+) -> None:
+    monkeypatch.setenv("METALOGUE_HOME", str(Path.cwd() / "home"))
+    with in_memory(partitions=2) as (place, _):
+        log = ("--log", place.url)
+        produced(*log)
+        work = ("worker", "--backbone", "openai:m", "--until-idle", "-q", *log)
+        assert call(*work).code == 0
+        calls = len(asked)
+        said = call("regrade", *log, "--grader", "mine.py:second")
+        assert said.code == 0, said.err
+        assert "4 new, for the workers to record, 0 known; 2 outcomes changed" in said.out
+        assert _graded_on(log) == ["exact@2"] * 4, "nothing counts before its owner states it"
+        assert call(*work).code == 0
+        assert {each.partition("+")[0] for each in _graded_on(log)[4:]} == {"mine@2"}
+        again = call("regrade", *log, "--grader", "mine.py:second", "--json").json
+        assert (again["new"], again["proposed"], again["known"]) == (0, 0, 4)
+        assert len(asked) == calls
+        assert call("verify", *log, "--grader", "mine.py:second").code == 0
+
+
+def _graded_on(log: tuple[str, str]) -> list[str]:
+    rows = call("log", "cat", *log, "--json").rows
+    return [row["event"]["grader"] for row in rows if row.get("kind") == "graded"]
