@@ -85,7 +85,9 @@ def choice_form(said: AnswerType, answer: str) -> str:
 def _by_letter(bare: str, choices: Sequence[str]) -> str | None:
     """The option whose letter is named; what is said beside it may be its text, and no other option's."""
     found, last = _LETTER.fullmatch(bare), _LETTER_LAST.fullmatch(bare)
-    if found is not None:
+    # "I think it is (C)" begins with a word, where no option has that letter.
+    is_word = found is not None and not found[2] and LETTERS.find(found[1].upper()) >= len(choices)
+    if found is not None and not (is_word and last is not None):
         letter, is_marked, beside = found[1], bool(found[2]), found[3]
     elif last is not None:
         letter, is_marked, beside = last[1] or last[3], True, last[2] or ""

@@ -21,10 +21,11 @@ from handlers.answers.choice import choice
 from handlers.answers.equal import equal
 from schemas.outcome import Outcome
 
-EXACT: Final = "exact@2"
-"""Of version 1 units and accents counted for nothing or for everything, and other words were another answer."""
-THEOREMQA: Final = "theoremqa@2"
-SCIBENCH: Final = "scibench@2"
+EXACT: Final = "exact@3"
+"""Of version 1 units and accents counted for nothing or for everything, and other words were another answer. Of version
+2 ``1 2`` was 12, ``\\geqslant`` was ``\\leqslant``, and a command and the letter behind it were one."""
+THEOREMQA: Final = "theoremqa@3"
+SCIBENCH: Final = "scibench@3"
 QA: Final = "qa@2"
 GAME24: Final = "game24@1"
 PYTHON: Final = "python@1"

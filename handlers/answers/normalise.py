@@ -30,7 +30,8 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(?<=\d)(?:\{,\}|,\\[!,] ?)(?=\d)", ","),
         (r"\\[!,;:]|\\ |~|\\quad|\\qquad", " "),
         (r"\\[dtc]frac", r"\\frac"),
-        (r"\\(?:le|leq|ge|geq)slant", r"\\leq"),
+        (r"\\leq?(?:slant)?(?![A-Za-z])|≤|<=", r"\\leq "),
+        (r"\\geq?(?:slant)?(?![A-Za-z])|≥|>=", r"\\geq "),
         (r"\^\s{0,4}\{?\s{0,4}\\circ\s{0,4}\}?|\\degree", ""),
         (r"\\%", "%"),
         (r"\\\$|\$|\\[()\[\]]", ""),
@@ -52,6 +53,9 @@ _SHORT_FRAC = re.compile(r"\\frac\s*(\d|[A-Za-z](?![A-Za-z]))\s*(?=\{|[A-Za-z\d]
 _SHORT_BELOW = re.compile(r"(\\frac\{[^{}]{1,200}\})\s*(\d|[A-Za-z](?![A-Za-z]))")
 _SHORT_ROOT = re.compile(r"\\sqrt\s*(\d|[A-Za-z](?![A-Za-z]))")
 _THOUSANDS = re.compile(r"^[-+]?\d{1,3}(?:,\s?\d{3}){1,300}(?:\.\d{1,400})?%?$")
+_GROUPED = re.compile(r"^[-+]?\d{1,3}(?:\s\d{3}){1,300}(?:\.\d{1,400})?%?$")
+"""Thousands that spaces part."""
+_SPACES = re.compile(r"(\\[A-Za-z]+|\d|)\s+(?=(\S|$))")
 _LETTER = r"[A-Za-zÀ-ÖØ-öø-ɏЀ-ӿḀ-ỿ]"
 _WORD = rf"{_LETTER}(?:{_LETTER}|['-])*"
 _WORDS = re.compile(rf"{_WORD}(?:[ .]+{_WORD})*[.!?]?")
@@ -102,8 +106,18 @@ def _respelt(text: str) -> str:
     # A comma between other groups than thousands parts the members of a list, and stays.
     if _THOUSANDS.match(text.strip().rstrip(".")):
         text = text.replace(",", "")
-    text = "".join(text.split())
+    if _GROUPED.match(text.strip().rstrip(".")):
+        text = "".join(text.split())
+    text = _SPACES.sub(_closed_up, text)
     return text.removesuffix(".") or text
+
+
+def _closed_up(space: re.Match[str]) -> str:
+    """What stands for a space and what is before it."""
+    before, behind = space.groups()
+    # Without it two would be one: a command and a letter, or two numbers.
+    stays = behind.isalpha() if before.startswith("\\") else before and behind.isdecimal()
+    return f"{before} " if stays else before
 
 
 def plain_signs(text: str) -> str:

@@ -35,6 +35,8 @@ Kind: TypeAlias = Literal[
 _PLAIN = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)"
 _NUMBER = re.compile(rf"({_PLAIN})(?:(?:[eE]|(?:\\times|\\cdot|\*)10\^)\{{?([-+]?\d{{1,6}})\}}?)?")
 _TEN = re.compile(r"([-+]?)10\^\{?([-+]?\d{1,6})\}?")
+_ROW = re.compile(rf"{_PLAIN}(?: {_PLAIN}){{1,{ITEMS}}}")
+"""Numbers that nothing but spaces parts."""
 _RATIO = re.compile(rf"\(?({_PLAIN})\)?/\(?({_PLAIN})\)?")
 _FRAC = re.compile(rf"([-+]?)(\d*)\\frac\{{({_PLAIN})\}}\{{({_PLAIN})\}}")
 _MIXED = re.compile(r"([-+]?)(\d+)\s+(\d+)/(\d+)")
@@ -210,7 +212,7 @@ def _several(text: str, depth: int) -> Value | None:
         if len(inner) == 1 and bare[0] != "{":
             return _read(inner[0], depth)
         return _made("group", bare, inner, depth, bare[0] + bare[-1])
-    inner = split(bare)
+    inner = bare.split() if _ROW.fullmatch(bare) else split(bare)
     if len(inner) > 1:
         return _made("list", bare, inner, depth)
     # Lists of numbers that stand side by side are printed so by programs. One number alone in

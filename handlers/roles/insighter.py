@@ -60,8 +60,11 @@ understood differently.""",
 )
 
 _OPERATION = re.compile(
-    r"\W*(ADD|UPVOTE|DOWNVOTE|EDIT)\b[\s:#]*(\d{1,3})?[\s:.)-]*(.*)", re.IGNORECASE
+    r"\W*(?:(ADD)\b[\s:#*]*(?:\d{1,3}[:.)]\s+)?"
+    r"|(UPVOTE|DOWNVOTE|EDIT)\b[\s:#*]*(?:(\d{1,3})(?!\d))?[\s:.)-]*)(.*)",
+    re.IGNORECASE,
 )
+"""A new insight may begin with a number of its own; one that only counts it is followed by a sign."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +85,9 @@ def votes_of(items: tuple[str, ...]) -> list[Vote]:
             # A line without an operation is most likely an insight that was written down at once.
             found.append(Vote("ADD", None, item.strip()))
             continue
-        operation = cast("Operation", match[1].upper())
-        number = int(match[2]) if match[2] else None
+        operation = cast("Operation", (match[1] or match[2]).upper())
+        number = int(match[3]) if match[3] else None
         if operation == "ADD" or number is not None:
-            found.append(Vote(operation, number, match[3].strip()))
+            found.append(Vote(operation, number, match[4].strip()))
     # Votes need no words; an insight without a text would be an empty line in every later prompt.
     return [vote for vote in found if vote.text or vote.operation in ("UPVOTE", "DOWNVOTE")]

@@ -88,7 +88,7 @@ def voted(before: Insights, votes: Sequence[Vote]) -> Insights:
 
 EXPEL = Policy(
     name="expel",
-    version="3",
+    version="4",
     about="insights with up and down votes, renewed after each batch, guide search and answer",
     settings=MemorySettings,
     roles=("reasoner", "consolidator"),

@@ -52,6 +52,7 @@ NO_ACTION: frozenset[type[Event]] = frozenset(
         *(graph.PathGrounded, graph.PairSkipped),
         *(graph.PairCompared, graph.NoteLinked, graph.InsightVoted, learning.SeriesOpened),
         *(learning.PositionVoided, learning.TickPassed, learning.Reflected, learning.Graded),
+        learning.GradeProposed,
         *(learning.BatchClosed, learning.LessonDistilled, learning.LessonDropped),
         *(learning.KnowledgeConsolidated, learning.MemoryVersioned, strategy.RewardJudged),
         *(learning.KnowledgeRevised, learning.ProblemForgotten),

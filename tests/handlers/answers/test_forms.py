@@ -92,6 +92,8 @@ def of(type: str, **more: Any) -> AnswerType:
         (COLOURS, "B (dark green)", "dark green"),
         (COLOURS, "dark green (B)", "dark green"),
         (COLOURS, "The correct option is B.", "dark green"),
+        (COLOURS, "I think the option is B", "dark green"),
+        (COLOURS, "I think it is (B)", "dark green"),
         (COLOURS, "Answer: (B) – dark green", "dark green"),
         (COLOURS, "B) because the others are wrong", "dark green"),
         (of("choice", options=["args", "*args", "**args"]), "C", "**args"),

@@ -87,6 +87,10 @@ def test_parts_between_marks_do_not_overlap_and_end_with_what_is_never_closed() 
     [
         ("ADD: Count twice.", [Vote("ADD", None, "Count twice.")]),
         ("- upvote 2", [Vote("UPVOTE", 2, "")]),
+        ("ADD: 2 times the base is enough", [Vote("ADD", None, "2 times the base is enough")]),
+        ("ADD 3: Check units.", [Vote("ADD", None, "Check units.")]),
+        ("EDIT 1234: Look twice.", []),
+        ("- **EDIT** 4 - Look twice.", [Vote("EDIT", 4, "Look twice.")]),
         ("DOWNVOTE #3: it misleads", [Vote("DOWNVOTE", 3, "it misleads")]),
         ("EDIT 12: Count thrice. ", [Vote("EDIT", 12, "Count thrice.")]),
         (" Rather an insight.", [Vote("ADD", None, "Rather an insight.")]),
