@@ -128,8 +128,7 @@ def _read(text: str, depth: int) -> Value:
     is_prose = _SYMBOLIC.search(prose) is None and _LONG.search(prose)
     if not is_prose or _FUNCTIONS.search(prose.casefold()):
         return Value("formula", spelt)
-    parts = without_articles(_TOKEN.findall(folded(prose)))
-    return Value("words", " ".join(parts)) if parts else Value("formula", spelt)
+    return Value("words", " ".join(without_articles(_TOKEN.findall(folded(prose)))))
 
 
 # ── Measures and times ───────────────────────────────────────────────────────────────────────

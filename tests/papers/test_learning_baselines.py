@@ -217,6 +217,18 @@ def test_until_there_are_cards_standard_ones_vote() -> None:
     assert (ran.result.answer, ran.result.confidence) == (WRONG, 0.5)
 
 
+@pytest.mark.claim("bl-hiar")
+@pytest.mark.parametrize("profile", ["paper", "service"])
+def test_a_step_that_cannot_be_read_is_taken_as_it_is(profile: str) -> None:
+    """Each action is one call, whatever comes back: the budget of a way is its length."""
+    policy = find("hiar_icl")
+    task = Task("q1", GAME, "game24", seed=1)
+    settings = policy.settings.resolve(profile, {"matched": 1})
+    ran = run(policy.solve(task, settings), lambda q: "Well." if q.role == "thinker" else RIGHT)
+    roles = [question.role for question in ran.requests]
+    assert roles.count("thinker") == len(STANDARD[0].path)
+
+
 CARDS = [Card(4, ("reason",)), Card(9, ("analyse", "divide")), Card(6, ("divide", "refine"))]
 MATCHES = [
     (4, 1, ["reason"]),
@@ -329,6 +341,7 @@ def test_one_call_under_the_best_instruction() -> None:
     ran = solve("evo_prompt", [solved(RIGHT)], memory)
     assert len(ran.requests) == 1
     assert instruction_of(ran.requests[0]) == "Try products first."
+    assert (ran.result.answer, ran.result.ended_by) == (RIGHT, "answered")
 
 
 def breeding(question: Complete) -> str:

@@ -10,6 +10,7 @@ from math import cos, sin
 import pytest
 
 from handlers.policies.mc2.measure import Guided, fits, without_question
+from schemas.identity import hash01
 from streams.research.analysis.statistics import t_half_width
 from streams.research.bench.metrics import METRICS
 from tests.papers.mc2_says import PROBLEM, answering, episode, full_memory, rounds
@@ -76,6 +77,19 @@ def test_another_s_guidance_is_drawn_among_all_of_the_batch_but_its_own() -> Non
     for at, mine in enumerate(angles):
         others = {round(cos(mine - each), 9) for each in angles if each != mine}
         assert drawn[at] == others
+
+
+@pytest.mark.claim("mc2-fig-06")
+def test_another_is_so_many_steps_on_as_the_draw_says() -> None:
+    angles = (0.0, 0.1, 0.4, 1.2)
+    batch = [Guided((cos(at), sin(at)), ((cos(at), sin(at)),)) for at in angles]
+    drawn = [1 + int(hash01(5, 3, at) * 3) for at in range(4)]
+    assert set(drawn) - {2}, "two steps on are two steps back"
+    wanted = [
+        cos(mine - angles[(at + step) % 4])
+        for at, (mine, step) in enumerate(zip(angles, drawn, strict=True))
+    ]
+    assert [found and found[1] for found in fits(batch, 3, 5)] == pytest.approx(wanted)
 
 
 @pytest.mark.claim("mc2-fig-06")

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from handlers.learning.linucb import LinUcb, Vector
 from streams.engine.learner import Learner
 from streams.engine.policies import find
 from streams.replay.verify import Verifier
@@ -37,6 +38,17 @@ def test_regret_is_sublinear_where_arms_in_turn_lose_linearly() -> None:
         "LinUCB": 75,
         "in turn": 75,
     }
+
+
+@pytest.mark.claim("mr-eq-01")
+def test_its_bandit_explores_as_much_as_the_figure_says() -> None:
+    def ask(asked: LinUcb, x: Vector, at: int) -> int:
+        settings.append((asked.ridge, asked.exploration, len(asked.arms)))
+        return at % len(asked.arms)
+
+    settings: list[tuple[float, float, int]] = []
+    bandit.regret(1, ask, 3)
+    assert settings == [(1.0, 0.2, bandit.ARMS)] * 3
 
 
 @pytest.mark.slow

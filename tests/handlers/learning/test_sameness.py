@@ -72,6 +72,7 @@ def test_a_lesson_stands_with_the_first_before_it_that_says_the_same(
     kept = dict(standing)
     after = joined(standing, items, BEFORE, meant)
     assert after.get("same", {}) == pairwise(known, items, meant)
+    assert after.get("same") != {}, "nothing is said of lessons that all say something else"
     assert after["tally"] == standing["tally"]
     assert standing == kept, "what was before is not changed"
 

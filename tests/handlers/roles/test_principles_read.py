@@ -22,6 +22,8 @@ ALONE = ("medium", 60.0)
         ("Count twice (low)", "Count twice", "low", 40.0),
         ("Count twice (high, 0.8)", "Count twice", "high", 80.0),
         ("Count twice (high, 99)", "Count twice", "high", 85.0),
+        ("Count twice (, 70)", "Count twice", "medium", 70.0),
+        ("Count twice (step 2)", "Count twice (step 2)", *ALONE),
         ("Count twice (low, 30)", "Count twice", "low", 30.0),
         ("Count (a) twice (medium, 60).", "Count (a) twice", "medium", 60.0),
         ("Count twice (confidence: high, 75)", "Count twice", "high", 75.0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 from hypothesis import given
@@ -67,6 +68,8 @@ def test_right_and_wrong_have_their_colours_wherever_the_answer_came_from() -> N
         ("wrong", "wrong", True),
         ("pruned", "right", False),
     ]
+    (root,) = searched(replace(tree("1"), decided=None), right)
+    assert not any(node.chosen for node in root.children), "a search that was broken off chose none"
     (root,) = searched(tree("1"), lambda _: None)
     assert [node.tone for node in root.children] == ["open", "open", "pruned"]
 
