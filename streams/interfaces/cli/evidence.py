@@ -39,15 +39,15 @@ def evidence(page: str, *, write: bool, json: bool, plots: str | None = None) ->
     if not shown:
         raise usage(f"{page} names no logs", field="PAGE", hint="<!-- evidence: FOLDER -->")
     try:
-        banks = {block.folder: block.bank for block in shown}
-        if len(banks) == 1:
-            read = {folder: derive(folder, bank) for folder, bank in banks.items()}
+        asked = {block.folder: block for block in shown}
+        if len(asked) == 1:
+            read = {folder: derive(block) for folder, block in asked.items()}
         else:
             # Logs share nothing, and each takes a core for seconds. A process that is spawned
             # inherits neither threads nor open logs of this one.
             with ProcessPoolExecutor(mp_context=get_context("spawn")) as others:
-                found = others.map(derive, *zip(*banks.items(), strict=True))
-                read = dict(zip(banks, found, strict=True))
+                found = others.map(derive, asked.values())
+                read = dict(zip(asked, found, strict=True))
     except BadSegment as error:
         raise CliError(str(error), error="log.segment", exit=DIVERGED) from error
     derived = {folder: each.tables for folder, each in read.items()}
@@ -116,14 +116,14 @@ class Derived:
     banks: tuple[Bank, ...] = ()
 
 
-def derive(folder: Path, bank: Path | None = None) -> Derived:
-    """The tables of the log whose segments lie in a folder, its runs held against the chains in another one."""
+def derive(block: Block) -> Derived:
+    """The tables of the log whose segments lie in a part's folder, its runs held against what the part says."""
     with ExitStack() as opened:
-        log, segments = _restored(folder, opened)
-        chains = None if bank is None else _restored(bank, opened)[0]
+        log, segments = _restored(block.folder, opened)
+        chains = None if block.bank is None else _restored(block.bank, opened)[0]
         found = figures(log, chains)
         sizes = {file.name: file.stat().st_size for file in segments.files()}
-        tables = tables_of(found, segments.hashes(), sizes)
+        tables = tables_of(found, segments.hashes(), sizes, paired=block.paired)
         return Derived(tables, found.diverged, found.banks)
 
 

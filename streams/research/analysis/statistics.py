@@ -8,6 +8,7 @@ Source: design/evaluation.md#metrics; Numerical Recipes § 6.4 for the incomplet
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -212,6 +213,43 @@ def mcnemar(only_one: int, only_other: int) -> float:
     n, few = only_one + only_other, min(only_one, only_other)
     tail = sum(comb(n, k) for k in range(few + 1))
     return min(1.0, tail / (1 << (n - 1))) if n else 1.0
+
+
+def least_found(
+    pairs: int, differing: float, power: float = 0.8, level: float = 0.05
+) -> float | None:
+    """The smallest true difference that ``mcnemar`` finds with a power; none where the largest is found less often.
+
+    ``differing`` is the share of problems that just one of the two solves, of which a difference is at most all.
+    Found to the tenth of a point.
+    """
+    steps = range(1, int(round(differing * 1_000, 6)) + 1)
+    few = [_few(n, level) for n in range(pairs + 1)]
+
+    def found(step: int) -> float:
+        alone = (differing + step / 1_000) / (2 * differing)
+        tails = (
+            fsum(_binomial(n, k, alone) + _binomial(n, k, 1 - alone) for k in range(most))
+            for n, most in enumerate(few)
+        )
+        return fsum(_binomial(pairs, n, differing) * tail for n, tail in enumerate(tails))
+
+    # It is found the more often the larger it is, so that the first can be halved towards.
+    at = bisect_left(steps, power, key=found)
+    return None if at == len(steps) else steps[at] / 1_000
+
+
+def _few(n: int, level: float) -> int:
+    """Of n that differ, how many of the rarer side are too many for a difference that is found."""
+    return next(k for k in range(n + 1) if mcnemar(k, n - k) > level)
+
+
+def _binomial(n: int, k: int, share: float) -> float:
+    """The chance of k of n."""
+    if not 0 < share < 1:
+        return float(k == n * share)
+    ways = lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
+    return exp(ways + k * log(share) + (n - k) * log1p(-share))
 
 
 def paired_interval(

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, TypeAlias
 
 from handlers.answers.alike import kinds
@@ -34,6 +35,7 @@ from streams.research.analysis.sampling import (
     evaluate,
     select,
 )
+from streams.research.analysis.statistics import least_found, mcnemar, paired_interval
 from streams.research.bench.sampled import samples
 from streams.runtime.embedded.queries.counts import span_ms
 
@@ -110,6 +112,38 @@ class Beside:
 
 
 @dataclass(frozen=True, slots=True)
+class Pair:
+    """Two runs on the same problems, as far as both have an answer there that could be judged."""
+
+    one: str
+    other: str
+    problems: int
+    only_one: int
+    """Problems that the one solved and the other did not."""
+    only_other: int
+
+    @property
+    def difference(self) -> float:
+        """How much more often the one is right, from -1 to 1."""
+        return (self.only_one - self.only_other) / self.problems
+
+    @property
+    def interval(self) -> Interval | None:
+        """The difference's 95 %."""
+        return paired_interval(self.only_one, self.only_other, self.problems)
+
+    @property
+    def p(self) -> float:
+        """Of McNemar's exact test, two-sided."""
+        return mcnemar(self.only_one, self.only_other)
+
+    @property
+    def least(self) -> float | None:
+        """The smallest difference that so many problems would have shown in four of five such runs."""
+        return least_found(self.problems, (self.only_one + self.only_other) / self.problems)
+
+
+@dataclass(frozen=True, slots=True)
 class Figures:
     """All that is told of a log."""
 
@@ -117,6 +151,7 @@ class Figures:
     roles: tuple[Role, ...]
     banks: tuple[Bank, ...]
     beside: tuple[Beside, ...]
+    pairs: tuple[Pair, ...]
     models: Mapping[str, int]
     """Replies by model."""
     backbones: tuple[str, ...]
@@ -146,6 +181,7 @@ def figures(log: SqliteLog, bank: SqliteLog | None = None) -> Figures:
         roles=tuple(_roles(log)),
         banks=tuple(banks(cases)),
         beside=tuple(runs_beside(cases, cases if bank is None else _cases(read(bank)))),
+        pairs=tuple(pairs(cases)),
         models=dict(sorted(Counter(event.model or "unknown" for event in said).items())),
         backbones=tuple(sorted({case.opened.backbones for case in cases})),
         seeds=tuple(sorted({case.problem.seed for case in cases})),
@@ -255,6 +291,17 @@ def banks(cases: Sequence[Case]) -> Iterator[Bank]:
 
 def runs_beside(cases: Sequence[Case], banked: Sequence[Case]) -> Iterator[Beside]:
     """Runs held against the vote of five on the problems that they share with each bank of chains."""
+    by_name = _ended(cases)
+    for bank, dataset, drawn, _ in _held(banked):
+        others = ((name, ended) for name, ended in by_name.items() if name != bank)
+        found = (beside(drawn, name, ended) for name, ended in others)
+        runs = tuple(each for each in found if each is not None)
+        if runs:
+            yield Beside(bank, dataset, runs)
+
+
+def _ended(cases: Sequence[Case]) -> dict[str, dict[str, Ended]]:
+    """By run and problem, what came of each that could be judged."""
     by_name: dict[str, dict[str, Ended]] = {}
     for name, mine in sorted(_by_name(cases).items()):
         ended = by_name.setdefault(name, {})
@@ -263,12 +310,15 @@ def runs_beside(cases: Sequence[Case], banked: Sequence[Case]) -> Iterator[Besid
             # Of several walks over a problem the first counts: later ones may know it already.
             if case.outcome != "unknown":
                 ended.setdefault(at, Ended(case.outcome == "right", used.calls, used.tokens))
-    for bank, dataset, drawn, _ in _held(banked):
-        others = ((name, ended) for name, ended in by_name.items() if name != bank)
-        found = (beside(drawn, name, ended) for name, ended in others)
-        runs = tuple(each for each in found if each is not None)
-        if runs:
-            yield Beside(bank, dataset, runs)
+    return by_name
+
+
+def pairs(cases: Sequence[Case]) -> Iterator[Pair]:
+    """Every two runs that worked on some of the same problems."""
+    for (one, mine), (other, theirs) in combinations(_ended(cases).items(), 2):
+        both = [(mine[at].right, theirs[at].right) for at in mine if at in theirs]
+        if both:
+            yield Pair(one, other, len(both), both.count((True, False)), both.count((False, True)))
 
 
 def _held(cases: Sequence[Case]) -> Iterator[tuple[str, str | None, list[Drawn], int]]:

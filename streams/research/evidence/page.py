@@ -1,7 +1,7 @@
 """The page that shows evidence: prose by people, and between marks the tables that are derived from the logs.
 
 A mark names the folder of a log's segments, from the page's own place; `FOLDER with BANK` holds its runs against
-another log's chains. What stands between it and the end mark is
+another log's chains, and `FOLDER paired` against each other. What stands between it and the end mark is
 written by `metalogue evidence --write`, and by nobody else; `metalogue evidence` derives it again and compares.
 """
 
@@ -20,9 +20,9 @@ from streams.answering.models import ggufs
 from streams.research.analysis.plots import Plot
 from streams.research.analysis.report import number, share, table
 from streams.research.analysis.sampling import ORDERS, Sampled
-from streams.research.evidence.figures import Bank, Figures, Interval
+from streams.research.evidence.figures import Bank, Figures, Interval, Pair
 
-_MARK = re.compile(r"<!-- evidence: (\S{1,1000})(?: with (\S{1,1000}))? -->\n?")
+_MARK = re.compile(r"<!-- evidence: (\S{1,1000})(?: with (\S{1,1000}))?( paired)? -->\n?")
 END = "end"
 """What a mark names that ends a part."""
 
@@ -35,6 +35,8 @@ class Block:
     tables: str
     bank: Path | None = None
     """Where the chains lie that its runs are held against, if they are another log's."""
+    paired: bool = False
+    """Whether its runs are also held against each other."""
 
 
 def blocks(page: Path) -> Iterator[Block]:
@@ -42,7 +44,7 @@ def blocks(page: Path) -> Iterator[Block]:
     for mark, text in _parts(page.read_text(encoding="utf-8")):
         if mark is not None:
             bank = None if mark[2] is None else page.parent / mark[2]
-            yield Block(page.parent / mark[1], text, bank)
+            yield Block(page.parent / mark[1], text, bank, paired=mark[3] is not None)
 
 
 def renewed(page: Path, tables: Mapping[Path, str]) -> str:
@@ -69,7 +71,9 @@ def _parts(text: str) -> Iterator[tuple[re.Match[str] | None, str]]:
 # ── Tables ───────────────────────────────────────────────────────────────────────────────────
 
 
-def tables_of(found: Figures, hashes: Mapping[str, str], sizes: Mapping[str, int]) -> str:
+def tables_of(
+    found: Figures, hashes: Mapping[str, str], sizes: Mapping[str, int], *, paired: bool = False
+) -> str:
     """Everything that is told of one log, as Markdown."""
     runs = [
         [
@@ -106,6 +110,7 @@ def tables_of(found: Figures, hashes: Mapping[str, str], sizes: Mapping[str, int
         *([table(_ROLES, roles)] if roles else []),
         *(_bank(each) for each in found.banks),
         *beside,
+        *([_pairs(found.pairs)] if paired and found.pairs else []),
         table(
             ("segment", "bytes", "SHA-256"),
             [[f"`{name}`", f"{sizes[name]:,}", f"`{each}`"] for name, each in hashes.items()],
@@ -171,6 +176,42 @@ _BESIDE = (
     "95 %",
     "tokens of its",
 )
+
+
+_PAIRS = (
+    "run",
+    "against",
+    "problems",
+    "right alone",
+    "the other alone",
+    "difference",
+    "95 %",
+    "p",
+    "found from",
+)
+
+
+def _pairs(pairs: Sequence[Pair]) -> Sequence[str]:
+    """Runs held against each other, problem by problem."""
+    head = (
+        "Runs on the same problems, with McNemar's exact test, and the difference that four of five "
+        "such runs would have found:"
+    )
+    rows = [
+        [
+            f"`{each.one}`",
+            f"`{each.other}`",
+            f"{each.problems}",
+            f"{each.only_one}",
+            f"{each.only_other}",
+            f"{100 * each.difference:+.1f}",
+            _spread(each.interval, sign="+"),
+            number(each.p, 3),
+            number(None if each.least is None else 100 * each.least, 1),
+        ]
+        for each in pairs
+    ]
+    return [head, "", *table(_PAIRS, rows)]
 
 
 _FAMILIES = {

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from handlers.learning import metrics
@@ -97,6 +97,35 @@ def test_mcnemar(one: int, other: int) -> None:
         assert ours.mcnemar(one, other) == 1.0
     else:
         assert ours.mcnemar(one, other) == near(float(stats.binomtest(one, one + other).pvalue))
+
+
+@given(st.integers(1, 40), st.floats(0.02, 1), st.sampled_from([0.5, 0.8, 0.95]))
+@settings(max_examples=40)
+def test_the_least_difference_that_is_found(size: int, differing: float, power: float) -> None:
+    """Over all outcomes of so many pairs: it is found so often, and one of a tenth of a point less is not."""
+    found = ours.least_found(size, differing, power)
+    largest = int(round(differing * 1_000, 6)) / 1_000
+    if found is None:
+        assert often_found(size, differing, largest) < power
+    else:
+        assert often_found(size, differing, found) >= power - NEAR
+        assert found == 0.001 or often_found(size, differing, found - 0.001) < power + NEAR
+
+
+def often_found(size: int, differing: float, difference: float) -> float:
+    chances = [(differing + difference) / 2, (differing - difference) / 2, 1 - differing]
+    return sum(
+        float(stats.multinomial.pmf([one, other, size - one - other], size, chances))
+        for one in range(size + 1)
+        for other in range(size + 1 - one)
+        if ours.mcnemar(one, other) <= 0.05
+    )
+
+
+def test_no_difference_is_found_where_too_few_problems_differ() -> None:
+    assert ours.least_found(80, 0.25) == pytest.approx(0.16)
+    assert ours.least_found(10, 0.2) is None
+    assert ours.least_found(80, 0.0) is None
 
 
 @given(pairs(1, 60))

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from schemas.events.episode import Completed
 from schemas.events.reasoning import Generated
 from streams.research.analysis.cases import Case
-from streams.research.evidence.figures import banks, figures
+from streams.research.evidence.figures import Pair, banks, figures
 from streams.research.evidence.page import blocks, plot_of, renewed
 from streams.research.evidence.segments import Segments
 from streams.runtime.embedded.log import SqliteLog
@@ -198,6 +198,55 @@ def test_runs_of_another_log_are_held_against_the_chains_of_a_bank(page: Path) -
     assert derived(page).code == 0
     (page.parent / "logs" / "one" / "0001.jsonl.xz").unlink()
     assert derived(page).code == 3
+
+
+def test_runs_are_held_against_each_other_where_the_page_says_so(page: Path) -> None:
+    log = page.parent / "two.db"
+    for policy, problems in (("cot", "901-908"), ("io", "904-910")):
+        put = ("produce", f"game24:{problems}", "--policy", policy, "--log", log)
+        assert call(*put).code == 0
+    assert call("worker", "--log", log, "--backbone", "rehearsal:seed=7", "--until-idle").code == 0
+    assert call("log", "pack", page.parent / "logs" / "two", "--log", log).code == 0
+    with page.open("a") as text:
+        text.write("\n<!-- evidence: logs/two paired -->\n<!-- evidence: end -->\n")
+    assert derived(page, "--write").code == 0
+    before, _, later = page.read_text().partition("logs/two paired")
+    assert "on the same problems" not in before
+    with closing(sqlite3.connect(log)) as db:
+        right = {
+            policy: {domain for (domain,) in db.execute(RIGHT, (policy,))}
+            for policy in ("cot", "io")
+        }
+    shared = {f"n{number}" for number in range(904, 909)}
+    mine, theirs = (right[policy] & shared for policy in ("cot", "io"))
+    _, against, problems, one, other, difference, spread, p, found = row(
+        later.partition("Runs on the same problems")[2], "`cot`"
+    )
+    assert (against, problems) == ("`io`", "5")
+    assert (int(one), int(other)) == (len(mine - theirs), len(theirs - mine))
+    assert float(difference) == pytest.approx(20 * (len(mine) - len(theirs)))
+    assert " to " in spread
+    assert float(p) == 1.0, "five problems show nothing"
+    assert found == "–", "nor could they"
+
+
+RIGHT = """
+select json_extract(a.body, '$.problem.id') from records a join outcomes o using (episode)
+  join episodes e using (episode) where a.address = 'admitted' and o.outcome = 'right' and e.policy = ?
+"""
+
+
+@given(st.integers(0, 30), st.integers(0, 30), st.integers(1, 60))
+def test_two_runs_differ_as_far_as_only_one_of_them_is_right(
+    one: int, other: int, both: int
+) -> None:
+    pair = Pair("a", "b", one + other + both, one, other)
+    assert pair.interval is not None
+    assert pair.interval[0] <= pair.difference <= pair.interval[1]
+    turned = Pair("b", "a", one + other + both, other, one)
+    assert (turned.difference, turned.p, turned.least) == (-pair.difference, pair.p, pair.least)
+    if pair.least is not None and abs(pair.difference) >= pair.least:
+        assert pair.p < 0.25, "what is found in four of five runs has a small p in most of them"
 
 
 def test_a_byte_of_a_log_that_somebody_changed_is_found(page: Path) -> None:
