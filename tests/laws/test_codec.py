@@ -140,6 +140,11 @@ def test_a_body_climbs_the_ladder_one_hop_a_version(
     assert body["seen"] == []
 
 
+def test_a_body_that_names_no_version_is_of_the_first() -> None:
+    assert upcast({"kind": "k"}, {("k", 1): hop(1)})["version"] == 2
+    assert upcast({"kind": "k"}, {("k", 2): hop(2)}) == {"kind": "k"}
+
+
 # -- whatever a server sends ------------------------------------------------------------------------
 
 

@@ -90,6 +90,8 @@ def test_another_is_so_many_steps_on_as_the_draw_says() -> None:
         for at, (mine, step) in enumerate(zip(angles, drawn, strict=True))
     ]
     assert [found and found[1] for found in fits(batch, 3, 5)] == pytest.approx(wanted)
+    assert fits(batch, 3) == fits(batch, 3, 0)
+    assert any(fits(batch, number) != fits(batch, number, 1) for number in range(2, 9))
 
 
 @pytest.mark.claim("mc2-fig-06")

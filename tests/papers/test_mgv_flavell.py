@@ -281,6 +281,17 @@ def test_effort() -> None:
     assert [e.criterion for e in ran.of(EpisodeAbandoned)] == ["effort"]
 
 
+@pytest.mark.claim("mgv-abandon-2")
+@pytest.mark.parametrize(("usual", "calls"), [((4,) * 6, 9), ((4, 4, 4, 5, 5, 5), 12)])
+def test_effort_is_every_call_of_the_problem_and_none_before(
+    usual: tuple[int, ...], calls: int
+) -> None:
+    """Three calls a round: of a median of 4 calls nine are more than twice as many, of one of 4.5 they are not."""
+    memory = remembering(*(case(f"c{at}", calls=each) for at, each in enumerate(usual)))
+    ran = episode(ON, Model(["1"], [0.4], ["PASS"]), memory=memory)
+    assert len(ran.requests) == calls
+
+
 @pytest.mark.claim("mgv-abandon-3")
 def test_displacement() -> None:
     away, near = Gone(True, "1", 0.0, 0.2, 0.3), Gone(True, "1", 0.0, 0.3, 0.2)

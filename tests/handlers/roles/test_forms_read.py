@@ -17,7 +17,8 @@ from handlers.roles.form import (
     render_reply,
 )
 from handlers.roles.role import answer, choice, listed, number, open_answer, text
-from handlers.roles.values import bulleted, items
+from handlers.roles.values import LINE_CHARS, bulleted, items
+from schemas.answer_type import AnswerType
 from schemas.reply import ABOUT, Field, Reply
 
 SOLVED = Reply(
@@ -231,6 +232,25 @@ def test_a_list(said: str, found: Any) -> None:
 )
 def test_short_fields_on_one_line(said: str, found: Any) -> None:
     assert read(said, RUNNING) == found
+
+
+@pytest.mark.parametrize(
+    ("said", "form", "found"),
+    [
+        ("(B)", AnswerType(type="choice", options=("red", "green")), "green"),
+        ("Yes, it is.", AnswerType(type="yes_no"), "yes"),
+        ("7000 m", AnswerType(type="number", unit="km"), "7 km"),
+        ("m" * LINE_CHARS, AnswerType(type="text"), "missing"),
+        ("m" * (LINE_CHARS - 1), AnswerType(type="text"), "m" * (LINE_CHARS - 1)),
+        ("far away", AnswerType(type="number", unit="km"), "missing"),
+    ],
+)
+def test_a_reply_that_is_nothing_but_an_answer_of_its_type(
+    said: str, form: AnswerType, found: str
+) -> None:
+    text_alone = Reply((Field("Final_answer", "text", "the answer", form=form),))
+    got = read(said, text_alone)
+    assert (got["Final_answer"] if isinstance(got, dict) else got.rpartition(": ")[2]) == found
 
 
 def test_a_box_that_stands_in_an_object_is_read_without_its_signs() -> None:
