@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any, Literal, TypeAlias
 
 import orjson
@@ -158,9 +159,10 @@ class Producer:
         self.others = Others(log) if others is None else others
         self.subjects = Subjects(log)
         self.places: dict[str, Places] = {}
-        self.texts: dict[tuple[str, str], str] = {}
+        self.texts: dict[tuple[str, str], bytes] = {}
+        """Digests of problems' texts, by domain and id."""
         self.seen: set[str] = set()
-        self.messages: list[tuple[str, str, dict[str, Any], bytes]] = []
+        self.messages: list[tuple[str, str, Mapping[str, Any], bytes]] = []
 
     def run(self, lines: Iterable[SourceLine], *, dry: bool = False) -> Produced:
         """Take every line, then append everything in one commit."""
@@ -223,9 +225,9 @@ class Producer:
         problem = problem.model_copy(update={"position": position})
         if policy is not None and policy.learns != "none":
             self.done.scopes[scope_of(policy, problem)] += 1
-        headers: dict[str, Any] = dict(self.plan.headers)
+        headers = self.plan.headers
         if policy is not None and names_a_file(policy.name):
-            headers[SCOPE] = scope_of(policy, problem)
+            headers = {**headers, SCOPE: scope_of(policy, problem)}
         self.messages.append(
             ("problems", episode, headers, problem.model_dump_json(exclude_defaults=True).encode())
         )
@@ -319,8 +321,9 @@ class Producer:
         put = run_of_problem(self.log, episode)
         # Not by SQLite's json_extract: its texts end at U+0000.
         known = self.others.texts.get(key) if put is None else str(orjson.loads(put)["problem"])
-        before = self.texts.setdefault(key, known or problem.problem)
-        if before != problem.problem:
+        mine = _digest(problem.problem)
+        before = self.texts.setdefault(key, _digest(known) if known else mine)
+        if before != mine:
             raise BadLine(
                 1,
                 "id",
@@ -389,6 +392,11 @@ class Producer:
                     f"void.{position}",
                     PositionVoided(scope=scope, series=series, position=position, reason=reason),
                 )
+
+
+def _digest(text: str) -> bytes:
+    """What a text is held by: of a million problems the texts themselves would be most of the memory."""
+    return sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
 def label_of(problem: Problem, record: ProblemRecord) -> Feedback | None:

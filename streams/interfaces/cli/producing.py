@@ -73,9 +73,16 @@ def produce(
         # The empty log of a dry run has no keys, although the one that it stands for would be
         # begun with some.
         producer.subjects.begins = reading.dry_run and are_named()
-        done = producer.run(whole, dry=reading.dry_run)
+        done = producer.run(_let_go(whole), dry=reading.dry_run)
         told = refusals(source, log, dry=reading.dry_run)
         return _report(opened, plan, done, told, reading.dry_run, json)
+
+
+def _let_go(lines: list[SourceLine]) -> Iterator[SourceLine]:
+    """Each line in turn, which the list then holds no more: what it became is held beside it."""
+    lines.reverse()
+    while lines:
+        yield lines.pop()
 
 
 def log_for(log: str | None, *, dry: bool) -> SqliteLog:

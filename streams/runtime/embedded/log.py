@@ -228,10 +228,11 @@ class SqliteLog:
         # Whoever says something twice, for it was killed in between, must not be heard twice: the
         # index of identities drops the second, and the count of changes tells which were new.
         at = now_ms()
-        rows = [
+        # Made one by one as they are put: a million messages would be held twice.
+        rows: Iterable[tuple[Any, ...]] = (
             (topic, key, at, orjson.dumps(headers).decode(), value)
             for topic, key, headers, value in messages
-        ]
+        )
         said = [
             (
                 "learning",
