@@ -158,6 +158,8 @@ class Producer:
         self.log, self.plan, self.done = log, plan, Produced()
         self.others = Others(log) if others is None else others
         self.subjects = Subjects(log)
+        self.headers = dict(plan.headers)
+        """Of each message: one for all, unless a problem has more."""
         self.places: dict[str, Places] = {}
         self.texts: dict[tuple[str, str], bytes] = {}
         """Digests of problems' texts, by domain and id."""
@@ -225,7 +227,7 @@ class Producer:
         problem = problem.model_copy(update={"position": position})
         if policy is not None and policy.learns != "none":
             self.done.scopes[scope_of(policy, problem)] += 1
-        headers = self.plan.headers
+        headers = self.headers
         if policy is not None and names_a_file(policy.name):
             headers = {**headers, SCOPE: scope_of(policy, problem)}
         self.messages.append(
