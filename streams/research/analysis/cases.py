@@ -113,6 +113,17 @@ class Case:
         dataset, text = self.problem.dataset or "", self.problem.problem
         return grade_reference(self.closed.answer, self.reference, dataset=dataset, problem=text).f1
 
+    def graded_now(self) -> Grade | None:
+        """What this build's grader or checker says of the answer; none where there is nothing to hold it against."""
+        problem, answer = self.problem, self.closed.answer
+        check = CHECKERS.get(problem.domain)
+        if check is not None:
+            return check(problem.problem, answer)
+        if self.reference is None:
+            return None
+        dataset = problem.dataset or ""
+        return self.grade(answer, self.reference, dataset=dataset, problem=problem.problem)
+
     def right(self, answer: str | None) -> bool:
         """Whether any answer is known to be right."""
         return self.judged(answer) is True

@@ -112,6 +112,19 @@ class Beside:
 
 
 @dataclass(frozen=True, slots=True)
+class Grader:
+    """Who graded, and what the graders of this build say of the same answers."""
+
+    name: str
+    """Of a person's verdicts whose they are."""
+    answers: int
+    now: str | None = None
+    """The grader that decides of these answers in this build, where it is another; of persons none."""
+    same: int = 0
+    """Answers of which it says the same."""
+
+
+@dataclass(frozen=True, slots=True)
 class Pair:
     """Two runs on the same problems, as far as both have an answer there that could be judged."""
 
@@ -152,6 +165,7 @@ class Figures:
     banks: tuple[Bank, ...]
     beside: tuple[Beside, ...]
     pairs: tuple[Pair, ...]
+    graders: tuple[Grader, ...]
     models: Mapping[str, int]
     """Replies by model."""
     backbones: tuple[str, ...]
@@ -182,6 +196,7 @@ def figures(log: SqliteLog, bank: SqliteLog | None = None) -> Figures:
         banks=tuple(banks(cases)),
         beside=tuple(runs_beside(cases, cases if bank is None else _cases(read(bank)))),
         pairs=tuple(pairs(cases)),
+        graders=tuple(graders(cases)),
         models=dict(sorted(Counter(event.model or "unknown" for event in said).items())),
         backbones=tuple(sorted({case.opened.backbones for case in cases})),
         seeds=tuple(sorted({case.problem.seed for case in cases})),
@@ -298,6 +313,23 @@ def runs_beside(cases: Sequence[Case], banked: Sequence[Case]) -> Iterator[Besid
         runs = tuple(each for each in found if each is not None)
         if runs:
             yield Beside(bank, dataset, runs)
+
+
+def graders(cases: Sequence[Case]) -> Iterator[Grader]:
+    """By grader on record: how many answers, and what a later one would have said of them."""
+    found: dict[tuple[str, str], Counter[str]] = {}
+    for case in cases:
+        word, again = case.known.word, case.graded_now()
+        if word is None or case.closed.answer is None:
+            continue
+        # What exact rules leave open goes to others, which take longer and are of no other version here.
+        is_other = again is not None and again.outcome != "unknown" and again.grader != word.who
+        now = again.grader if again is not None and is_other and not word.person else ""
+        counts = found.setdefault((word.who, now), Counter())
+        counts["answers"] += 1
+        counts["same"] += again is not None and again.outcome == word.outcome
+    for (name, now), counts in sorted(found.items()):
+        yield Grader(name, counts["answers"], now or None, counts["same"])
 
 
 def _ended(cases: Sequence[Case]) -> dict[str, dict[str, Ended]]:

@@ -20,7 +20,8 @@ from streams.answering.models import ggufs
 from streams.research.analysis.plots import Plot
 from streams.research.analysis.report import number, share, table
 from streams.research.analysis.sampling import ORDERS, Sampled
-from streams.research.evidence.figures import Bank, Figures, Interval, Pair
+from streams.research.evidence.figures import Bank, Figures, Grader, Interval, Pair
+from streams.views.words import plural
 
 _MARK = re.compile(r"<!-- evidence: (\S{1,1000})(?: with (\S{1,1000}))?( paired)? -->\n?")
 END = "end"
@@ -131,9 +132,19 @@ def _about(found: Figures) -> Sequence[str]:
           for name, count in found.models.items()),
         f"- Backbones: {', '.join(f'`{each}`' for each in found.backbones)}; "
         f"seeds {', '.join(map(str, found.seeds))}",
+        f"- Graders: {'; '.join(map(_grader, found.graders)) or 'none'}",
         f"- Verified: {found.verified:,} episodes, {found.facts:,} facts, 0 model calls; "
         f"{found.other_builds} not verifiable by this build, {len(found.diverged)} diverge",
     ]  # fmt: skip
+
+
+def _grader(each: Grader) -> str:
+    said = f"`{each.name}`, {plural(each.answers, 'answer')}"
+    if each.now is None:
+        return said
+    others = each.answers - each.same
+    again = f"of which `{each.now}` of this build says the same of {each.same:,}"
+    return f"{said}, {again}, and of {others:,} another thing"
 
 
 _RUNS = ("run", "closed", "right", "graded", "accuracy", "95 %", "calls", "tokens", "open")

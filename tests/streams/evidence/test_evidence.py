@@ -17,8 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handlers.answers.grade import Grade, check_game24
 from schemas.events.episode import Completed
 from schemas.events.reasoning import Generated
+from streams.research.analysis import cases
 from streams.research.analysis.cases import Case
 from streams.research.evidence.figures import Pair, banks, figures
 from streams.research.evidence.page import blocks, plot_of, renewed
@@ -198,6 +200,30 @@ def test_runs_of_another_log_are_held_against_the_chains_of_a_bank(page: Path) -
     assert derived(page).code == 0
     (page.parent / "logs" / "one" / "0001.jsonl.xz").unlink()
     assert derived(page).code == 3
+
+
+def test_a_later_grader_adds_what_it_says_and_changes_nothing(
+    page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = page.read_text()
+    assert "- Graders: `game24@1`, 10 answers\n" in text
+    [words] = [line for line in text.splitlines() if line.startswith(f"| `{RUN}`")]
+
+    def stricter(problem: str, answer: str | None) -> Grade:
+        said = check_game24(problem, answer)
+        return replace(said, grader="game24@2", outcome="wrong")
+
+    monkeypatch.setattr(cases, "CHECKERS", {"game24": stricter})
+    now = derived(page, "--write")
+    assert now.code == 0
+    with closing(sqlite3.connect(page.parent / "run.db")) as db:
+        [right] = db.execute("select count(*) from outcomes where outcome = 'right'").fetchone()
+    said = f"the same of {10 - right}, and of {right} another thing"
+    assert (
+        f"- Graders: `game24@1`, 10 answers, of which `game24@2` of this build says {said}\n"
+        in page.read_text()
+    )
+    assert words in page.read_text(), "figures are of the grades on record"
 
 
 def test_runs_are_held_against_each_other_where_the_page_says_so(page: Path) -> None:
