@@ -147,7 +147,7 @@ class BatchClosed(Event, tag="batch.closed"):
 
     act: ClassVar[Act] = "learned"
     later: ClassVar[tuple[str, ...]] = ("calibration", "revised", "retirement")
-    latest: ClassVar[tuple[str, ...]] = ("measured", "regraded", "overturned")
+    latest: ClassVar[tuple[str, ...]] = ("measured", "regraded", "overturned", "retold")
     scope: str
     batch: PositiveInt
     series: str | None = None
@@ -181,6 +181,8 @@ class BatchClosed(Event, tag="batch.closed"):
     overturned: tuple[str, ...] | None = None
     """Marks of what was said in this batch under outcomes that were turned around since: it is set aside. Records of
     earlier builds do not say it, and set nothing aside."""
+    retold: Literal[True] | None = None
+    """Facts about its members are folded with the outcomes above, since some are others than when they were stated."""
     seed: NonNegativeInt
 
 

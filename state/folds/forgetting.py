@@ -186,6 +186,8 @@ class Forgetting:
         # answer was graded anew: a label that came later counts in a later version.
         pairs = zip(closed.members, closed.outcomes, strict=True)
         left = [(m, anew(m) or outcome) for m, outcome in pairs if not self.covers(m)]
+        was = dict(zip(closed.members, closed.outcomes, strict=True))
+        turned = closed.retold or any(outcome != was[member] for member, outcome in left)
         return structs.replace(
             closed,
             members=tuple(member for member, _ in left),
@@ -195,6 +197,7 @@ class Forgetting:
             embedder=None,
             measured=None,
             regraded=True if closed.batch in self.regraded else None,
+            retold=turned or None,
         )
 
 

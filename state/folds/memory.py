@@ -19,6 +19,7 @@ from msgspec import structs
 
 from handlers.learning.bandits import heeded
 from handlers.learning.retire import overturning, paired, ruled
+from handlers.learning.retold import retold
 from schemas.events.base import Event
 from schemas.events.learning import (
     BatchClosed,
@@ -334,7 +335,7 @@ class MemoryFold:
             asked = journal["batch"]
             assert isinstance(asked, BatchClosed)
             again = [] if asked.revision is None else self.forgetting.left(journal)
-        facts = [*self.facts_kept(number), *again]
+        facts = self.retold([*self.facts_kept(number), *again], closed)
         measures = self._measures(previous, standing, labels, closed, facts, learned)
         measures = replace(measures, embedder=old.embedder)
         return assembled(previous, number, rules, lessons, measures, closed.revision or 0)
@@ -344,6 +345,13 @@ class MemoryFold:
         forgotten.
         """
         return self.forgetting.left(self.journal(learning_id(self.scope, number)))
+
+    def retold(self, facts: list[Event], closed: BatchClosed) -> list[Event]:
+        """Facts of a batch as its closing has its members' outcomes."""
+        if not closed.retold:
+            return facts
+        outcomes = dict(zip(closed.members, closed.outcomes, strict=True))
+        return retold(facts, outcomes, lambda episode: self.reflection(episode).summary)
 
     def closing_without(self, number: int) -> BatchClosed:
         """The closing of a batch once more: without members that were forgotten, with outcomes as graded anew."""

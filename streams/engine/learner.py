@@ -244,7 +244,7 @@ class Learner:
             batch,
             revision=closed.revision,
             kept=tuple(item for item in scope.memory.kept(closed.batch) if item.mark not in aside),
-            facts=tuple(scope.memory.facts_kept(closed.batch)),
+            facts=tuple(scope.memory.retold(scope.memory.facts_kept(closed.batch), closed)),
             stale=frozenset(scope.memory.touched(closed.batch)[1]),
         )
 

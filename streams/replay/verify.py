@@ -256,6 +256,10 @@ class Verifier:
             # Builds before this one kept what was said under other outcomes, and their versions hold it.
             self.left.add("batches", "an earlier build closed them again and set nothing aside")
             derived = structs.replace(derived, overturned=None)
+        if closed.retold is None and derived.retold:
+            # Builds before this one left to what was measured of members the outcomes that it had.
+            self.left.add("batches", "an earlier build closed them again and retold no fact")
+            derived = structs.replace(derived, retold=None)
         expect(episode, "batch", closed, derived)
 
     def _installed(self, policy: Policy[Any], closed: BatchClosed) -> None:

@@ -178,6 +178,41 @@ def test_what_is_stated_anew_is_folded_anew_and_what_stays_once() -> None:
     assert two.learned == one.learned, "nobody is asked, and what was said stays"
 
 
+def test_what_was_measured_of_an_answer_follows_its_outcome_and_comes_back_with_it() -> None:
+    log = Log()
+    for name in "xy":
+        log.ended(name)
+    rule: dict[str, Any] = {"initial_weight": 0.5, "step_size": 0.1}
+    closed = BatchClosed(
+        scope=SCOPE, batch=1, members=("p/d/x/r", "p/d/y/r"), outcomes=("right", "right"), previous=0,
+        policy="p", policy_version="1", settings="0f", seed=1, rule="graph@2", constants=rule,
+    )  # fmt: skip
+    fold = log.state.memory(SCOPE)
+    log.say(learning_id(SCOPE, 1), "batch", closed)
+    for at, (name, source) in enumerate((("x", "p/d/x/r"), ("y", "p/d/y/r"), ("y", "0.1"))):
+        fact = PathGrounded(
+            case=name, subject=f"d/{name}", path="a", outcome="right", source=source
+        )
+        log.say(learning_id(SCOPE, 1), str(at), fact)
+    first = fold.following(fold.learned(closed), 1, 1, closed)
+    version = MemoryVersioned(scope=SCOPE, number=1, live_from=1, state=first.state())
+    log.say(learning_id(SCOPE, 1), "version", version)
+
+    def sides(memory: Memory) -> dict[str, tuple[int, int]]:
+        cases = memory.learned["cases"]
+        edges = {name: cases[name]["paths"]["a"] for name in cases}
+        return {name: (edge["right"], edge["wrong"]) for name, edge in edges.items()}
+
+    log.graded("y", "wrong", by="regrade", relearned_from=1)
+    one = again(log, fold.closing_without(1))
+    assert fold.closing(1).retold
+    assert sides(one) == {"x": (1, 0), "y": (1, 1)}, "its other run was graded when it was made"
+    forget(log, "x")
+    assert sides(again(log, fold.closing_without(1))) == {"y": (1, 1)}, "whatever comes later"
+    log.graded("y", "right", by="regrade", relearned_from=1)
+    assert sides(again(log, fold.closing_without(1))) == {"y": (2, 0)}
+
+
 def test_another_embedder_gives_the_newest_version_other_vectors_and_ends_no_batch() -> None:
     log = begun()
     fold = log.state.memory(SCOPE)

@@ -48,7 +48,8 @@ class Log:
         self.say(f"p/d/{name}/r", "reflected", said)
 
     def graded(self, name: str, outcome: Outcome, **more: Any) -> None:
-        said = Graded(scope=SCOPE, outcome=outcome, grader="g@1", by="feedback", **more)
+        told: dict[str, Any] = {"grader": "g@1", "by": "feedback", **more}
+        said = Graded(scope=SCOPE, outcome=outcome, **told)
         self.say(f"p/d/{name}/r", f"graded.{len(self.told)}", said)
 
     def learns(self, *names: str, lessons: Iterable[str] = (), **more: Any) -> Memory:

@@ -9,10 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from schemas.events.learning import BatchClosed
 from schemas.identity import canonical
+from streams.engine.learner import Learner
+from streams.engine.policies import find
 from streams.engine.scopes import Scope
+from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.records import LogRecords
 from streams.runtime.embedded.regrading import Regrading
 from tests.streams.cli.calling import call
 
@@ -231,6 +236,58 @@ def test_a_principle_leaves_with_the_problem_that_it_was_induced_from_and_cases_
     agrees()
 
 
+def learned(policy: str) -> dict[str, Any]:
+    """What the only scope of a policy has in numbers."""
+    with closing(SqliteLog("a.db")) as log:
+        learner = Learner(find, LogRecords(log))
+        for record in log.records("learning"):
+            learner.feed(record.episode, record.address, record.event)
+    [scope] = [each for each in learner.scopes.values() if each.policy.name == policy]
+    return dict(scope.memory.latest.learned)
+
+
+def test_paths_lie_on_the_side_that_their_answers_are_on_now() -> None:
+    """The member's own run follows; the other run of its problem was graded when it was made."""
+    more = ("--policy", "graph_memory", "--set", "phase=build", "--set", "rollouts=2")
+    assert call("produce", "game24:901-904", *more, *LOG).code == 0
+    worked()
+    before = sides()
+    given = {name: outcome == "right" for name, outcome in outcomes().items()}
+    assert sum(given.values()) < len(given)
+    regraded("always")
+    wrong = len(given) - sum(given.values())
+    assert sides() == (before[0] + wrong, before[1] - wrong)
+    agrees()
+    assert call("regrade", *LOG).code == 0
+    assert sides() == before
+    agrees()
+
+
+def sides() -> tuple[int, int]:
+    """Runs on the graph that were right, and that were wrong."""
+    cases = learned("graph_memory")["cases"].values()
+    edges = [edge for case in cases for edge in case["paths"].values()]
+    return sum(edge["right"] for edge in edges), sum(edge["wrong"] for edge in edges)
+
+
+def test_a_cascade_weighs_with_outcomes_of_now() -> None:
+    """It counts how often the leading answer was right; of answers that were not given nobody said anything new."""
+    more = ("--set", "batch_size=2", "--set", "lessons=off")
+    taught(0, 1, 2, 3, policy="cascade", grader="opposite", more=more)
+    before, was = learned("cascade")["leads"], outcomes()
+    assert {*was.values()} == {"right"}
+    regraded("exact")
+    after = learned("cascade")["leads"]
+    assert {name: seen for name, (_, seen) in after.items()} == {
+        name: seen for name, (_, seen) in before.items()
+    }
+    assert sum(right for right, _ in after.values()) < sum(right for right, _ in before.values())
+    agrees()
+    regraded("opposite")
+    assert learned("cascade")["leads"] == before
+    agrees()
+
+
 def test_somebody_may_put_it_back() -> None:
     taught(0, 1, 2, 3, policy="mc2", grader="opposite")
     regraded("exact")
@@ -290,8 +347,8 @@ def test_whoever_goes_on_after_a_crash_sets_it_aside(
 
 
 def as_it_was(scope: Scope, closed: BatchClosed) -> BatchClosed:
-    """A closing of a build that set nothing aside."""
-    return closed
+    """A closing of a build that set nothing aside, and left to facts the outcomes that they were stated with."""
+    return structs.replace(closed, retold=None)
 
 
 def test_what_an_earlier_build_closed_again_verifies_as_it_stands(
@@ -305,7 +362,9 @@ def test_what_an_earlier_build_closed_again_verifies_as_it_stands(
         regraded("exact")
     assert live() == sides
     agrees()
-    assert "an earlier build closed them again and set nothing aside" in call("verify", *LOG).out
+    told = call("verify", *LOG).out
+    assert "an earlier build closed them again and set nothing aside" in told
+    assert "an earlier build closed them again and retold no fact" in told
     regraded("nobody")
     regraded("exact")
     assert live() == {}
