@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -26,8 +27,11 @@ def graded(by: Any, *outcomes: Outcome) -> CandidatesGraded:
     return CandidatesGraded(episode="p/d/a/r", subject="d/a", by=by, outcomes=outcomes)
 
 
-def left(given: int | None) -> Any:
-    return lambda episode: {"stages": [{"leads": 0}, {"leads": given}]}
+def left(given: int | None) -> Callable[[str], Mapping[str, Any]]:
+    def summary_of(episode: str) -> Mapping[str, Any]:
+        return {"stages": [{"leads": 0}, {"leads": given}]}
+
+    return summary_of
 
 
 @pytest.mark.parametrize(
