@@ -221,22 +221,25 @@ def _value(field: Field, raws: Sequence[object], text: str) -> Value | Unreadabl
 def _json_said(raws: Sequence[object], text: str) -> Sequence[object] | None:
     """What may be the JSON value behind an answer's label, or the reply's own, the likeliest first.
 
-    The whole of it, then the first value in it; of a reply without a label also the last object in it.
+    The whole of it, what stands in its last box, then the first value in it; of a reply without a label also the last
+    object in it.
     """
     said = raws[-1] if raws else text
     if not isinstance(said, str):
         return [said]
     found: list[object] = [] if raws else list(objects_in(text)[:1])
-    # JSON is read as it stands first: mending would change what is valid already.
-    for way in (said, mended(said)):
-        with suppress(WrongForm):
-            return [loaded(way)]
-        found += _first_json(way)
+    box = (boxed(said) or "").replace("\\{", "{").replace("\\}", "}")
+    for whole in filter(None, (said, box)):
+        # JSON is read as it stands first: mending would change what is valid already.
+        for way in (whole, mended(whole)):
+            with suppress(WrongForm):
+                return [loaded(way)]
+            found += _first_json(way)
     # Alone as well: what prose before it opens, such as the // of an address, would be mended into it.
     opens = _BRACKET.search(said)
     if opens is not None:
         found += _first_json(mended(said[opens.start() :]))
-    return [*found, said.strip()] if raws else found or None
+    return [*found, box or said.strip()] if raws or box else found or None
 
 
 def _first_json(text: str) -> list[object]:

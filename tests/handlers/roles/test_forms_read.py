@@ -253,6 +253,31 @@ def test_a_reply_that_is_nothing_but_an_answer_of_its_type(
     assert (got["Final_answer"] if isinstance(got, dict) else got.rpartition(": ")[2]) == found
 
 
+LIST = AnswerType(type="json", schema={"type": "array", "items": {"type": "integer"}})
+OBJECT = AnswerType(type="json", schema={"type": "object"})
+WORDS = AnswerType(type="json", schema={"type": "string"})
+
+
+@pytest.mark.parametrize(
+    ("said", "form", "found"),
+    [
+        ("Final_answer: \\boxed{[1, 2]}", LIST, "[1,2]"),
+        ("The answer is \\boxed{[1, 2,]}.", LIST, "[1,2]"),
+        ("\\boxed{[9]}, or rather \\boxed{[\n1, // one\n2\n]}", LIST, "[1,2]"),
+        ("Final_answer: \\boxed{[1, /* one */ 2]} // done", LIST, "[1,2]"),
+        ("Final_answer: \\boxed{one, two}", LIST, "is no JSON value"),
+        ('Final_answer: \\boxed{{"a": 1 // one\n}}', OBJECT, '{"a":1}'),
+        ('Final_answer: \\boxed{\\{"a": 1\\}}', OBJECT, '{"a":1}'),
+        ('Final_answer: {"a": "\\\\boxed{[1]}"}', OBJECT, '{"a":"\\\\boxed{[1]}"}'),
+        ("Final_answer: \\boxed{one}, as was asked", WORDS, '"one"'),
+        ("The answer is \\boxed{one}", WORDS, '"one"'),
+    ],
+)
+def test_a_json_value_may_stand_in_a_box(said: str, form: AnswerType, found: str) -> None:
+    got = read(said, Reply((Field("Final_answer", "answer", "the answer", form=form),)))
+    assert (got["Final_answer"] if isinstance(got, dict) else got.rpartition(": ")[2]) == found
+
+
 def test_a_box_that_stands_in_an_object_is_read_without_its_signs() -> None:
     said = '{"work": "so it is \\\\boxed{7}", "done": true}'
     assert read(said, ANSWER) == {"Final_answer": "7"}
