@@ -16,7 +16,7 @@ from tests.streams.cli.calling import call, command, environment
 HEAVY = {"pydantic", "numpy", "asyncio", "sqlite3", "faust", "aiokafka", "lancedb", "openai"}
 ELSEWHERE = {"faust", "mode", "aiokafka", "lancedb", "pyarrow", "duckdb", "starlette", "sympy"}
 LIBRARIES = "asyncio, sqlite3, numpy, pydantic"
-RUNS = 5
+RUNS = 12
 
 
 def seconds(words: list[str], folder: Path, code: int, **env: str) -> float:
