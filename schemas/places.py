@@ -96,7 +96,7 @@ PLACES: Final[Mapping[type[Event], tuple[Place, ...]]] = {
     learning.SubjectErased: (Place(LEARNING, f"{ERASURES}{{event.subject}}", "erased"),),
     learning.Reflected: (Place(LEARNING, "p/*", "reflected"),),
     learning.Graded: (Place(LEARNING, "p/*", "graded.*"),),
-    learning.GradeProposed: (Place(LEARNING, "p/*", "proposed.{event.grade}"),),
+    learning.GradeProposed: (Place(LEARNING, "p/*", "proposed.graded.{event.grade}"),),
     learning.BatchClosed: (Place(LEARNING, _closed_in, "batch"),),
     learning.MemoryVersioned: (Place(LEARNING, _versioned_in, "version"),),
 }

@@ -133,7 +133,7 @@ class GradeProposed(Event, tag="grade.proposed"):
     act: ClassVar[Act] = "learned"
     scope: str
     grade: str
-    """Address at which the grade will stand."""
+    """What the address at which the grade will stand has behind ``graded.``."""
     after: str | None = None
     """Address of the newest grade but for persons' verdicts that was known; none where there was none."""
     outcome: Outcome

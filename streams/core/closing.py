@@ -229,9 +229,13 @@ def graded_address(event: Graded, evidence: Any) -> str:
     return grade_address(event.grader, event.by, event.source, evidence)
 
 
+GRADED = "graded."
+"""What addresses of grades begin with."""
+
+
 def grade_address(grader: str, by: str, source: str | None, evidence: Any) -> str:
     """Where the grade of a grader would stand."""
-    return f"graded.{digest([grader, by, source, evidence])}"
+    return f"{GRADED}{digest([grader, by, source, evidence])}"
 
 
 def closing(

@@ -115,14 +115,7 @@ class Case:
 
     def graded_now(self) -> Grade | None:
         """What this build's grader or checker says of the answer; none where there is nothing to hold it against."""
-        problem, answer = self.problem, self.closed.answer
-        check = CHECKERS.get(problem.domain)
-        if check is not None:
-            return check(problem.problem, answer)
-        if self.reference is None:
-            return None
-        dataset = problem.dataset or ""
-        return self.grade(answer, self.reference, dataset=dataset, problem=problem.problem)
+        return _graded(self.problem, self.closed.answer, self.reference, self.grade)
 
     def right(self, answer: str | None) -> bool:
         """Whether any answer is known to be right."""
@@ -166,13 +159,20 @@ def judged(
     given, outcome = graded
     if answer == given and (by_person or outcome in RIGHT):
         return RIGHT.get(outcome)
+    found = _graded(problem, answer, reference, grade)
+    return None if found is None else RIGHT.get(found.outcome)
+
+
+def _graded(
+    problem: Problem, answer: str | None, reference: References | None, grade: Grades
+) -> Grade | None:
+    """What the domain's checker says of an answer, else the comparison with its reference, if there is one."""
     check = CHECKERS.get(problem.domain)
     if check is not None:
-        return RIGHT.get(check(problem.problem, answer).outcome)
-    if reference is not None:
-        dataset, text = problem.dataset or "", problem.problem
-        return RIGHT.get(grade(answer, reference, dataset=dataset, problem=text).outcome)
-    return None
+        return check(problem.problem, answer)
+    if reference is None:
+        return None
+    return grade(answer, reference, dataset=problem.dataset or "", problem=problem.problem)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from schemas.outcome import Outcome
 from schemas.problem import Feedback
 from schemas.written import feedback_of
 from state.folds.grades import GradesFold
-from streams.core.closing import evidence_of, grade_address, graded_address
+from streams.core.closing import GRADED, evidence_of, grade_address, graded_address
 from streams.engine.grades import Judged, held_against
 from streams.engine.judgements import Judgements
 from streams.engine.learner import Learner
@@ -83,7 +83,7 @@ class New(NamedTuple):
         event = self.event
         said = GradeProposed(
             scope=event.scope,
-            grade=self.address,
+            grade=self.address.removeprefix(GRADED),
             after=self.after,
             outcome=event.outcome,
             grader=event.grader,

@@ -21,7 +21,7 @@ from schemas.identity import is_numbered, learning_id
 from schemas.problem import Feedback, Limits
 from state.journal import TooLarge
 from streams.answering.grading.grader import Grading
-from streams.core.closing import check, evidence_of
+from streams.core.closing import GRADED, check, evidence_of
 from streams.engine.grades import graded
 from streams.engine.learner import Learner, episode_of
 from streams.engine.learning import learn
@@ -127,7 +127,9 @@ class KafkaLearner:
         """By episode, the grades given anew of a scope's answers that we have not stated yet."""
         stated = self.grading[partition]
         found = self.view.proposed.get(scope.id, {})
-        return {name: said for name, said in found.items() if (name, said.grade) not in stated}
+        return {
+            name: said for name, said in found.items() if (name, GRADED + said.grade) not in stated
+        }
 
     def _grade_anew(self, scope: Scope, writer: KafkaWriter) -> bool:
         """State what was proposed of a scope's answers; whether there was anything.
@@ -147,7 +149,7 @@ class KafkaLearner:
                 detail=said.detail,
                 relearned_from=batch,
             )
-            self._state(writer, episode, said.grade, event)
+            self._state(writer, episode, GRADED + said.grade, event)
         return bool(proposed)
 
     def _grade(self, episode: str, reflected: Reflected, feedback: Feedback) -> None:

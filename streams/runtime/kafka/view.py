@@ -35,11 +35,12 @@ from schemas.events.learning import (
     Reflected,
 )
 from schemas.identity import canonical
+from schemas.places import stands
 from schemas.problem import Feedback
 from schemas.record import event_id
 from schemas.written import feedback_of
 from state.folds.learned import MEASURED
-from streams.core.closing import evidence_of, grade_address
+from streams.core.closing import GRADED, evidence_of, grade_address
 from streams.engine.learner import Learner
 from streams.engine.regraded import is_of_person
 from streams.runtime.faults import told
@@ -153,7 +154,7 @@ class View:
     def newest_grade(self, episode: str) -> str | None:
         """Address of the newest grade of an episode's answer, but for verdicts of persons; none where there is none."""
         # The place on the log stands with those alone that count here, so verdicts have none.
-        found = self.rows.under(KNOWN, event_id(episode, "graded."))
+        found = self.rows.under(KNOWN, event_id(episode, GRADED))
         places = [(int(place), key.rpartition("@")[2]) for key, place in found if place]
         return max(places)[1] if places else None
 
@@ -269,6 +270,8 @@ class View:
         """Keep a grade for its owner, where its answer is there and no other came first. Anybody may have put it."""
         reflected = self.reflection(said.episode)
         is_known = reflected is not None and reflected.scope == event.scope
+        # Its owner states it under a claim, so that it may name no other address than that of a grade.
+        is_known = is_known and stands(said.episode, said.address, event)
         if is_known and event.after == self.newest_grade(said.episode):
             self.proposed[event.scope][said.episode] = event
             self.rows.put(PROPOSED, said.episode, said.body)

@@ -24,6 +24,7 @@ ALONE = ("medium", 60.0)
         ("Count twice (high, 99)", "Count twice", "high", 85.0),
         ("Count twice (, 70)", "Count twice", "medium", 70.0),
         ("Count twice (step 2)", "Count twice (step 2)", *ALONE),
+        ("Count twice (if so, twice)", "Count twice (if so, twice)", *ALONE),
         ("Count twice (low, 30)", "Count twice", "low", 30.0),
         ("Count (a) twice (medium, 60).", "Count (a) twice", "medium", 60.0),
         ("Count twice (confidence: high, 75)", "Count twice", "high", 75.0),
