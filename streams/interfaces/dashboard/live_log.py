@@ -33,12 +33,35 @@ STRETCH = 5_000
 OPENS = frozenset({"episode.opened", "batch.closed", "episode.adopted"})
 
 
+class Turns:
+    """A lock that is given in turn: who has had it and asks again waits behind those who asked before."""
+
+    # A plain lock is nobody's turn. The thread that reads a long log takes it again within
+    # microseconds of letting it go, before one that waits has even woken, so that the first page
+    # would come when all was read.
+
+    def __init__(self) -> None:
+        self._next, self._held = threading.Lock(), threading.Lock()
+
+    def __enter__(self) -> None:
+        with self._next:
+            self._held.acquire()
+
+    def __exit__(self, *failed: object) -> None:
+        self._held.release()
+
+    @property
+    def is_asked_for(self) -> bool:
+        """Whether somebody waits."""
+        return self._next.locked()
+
+
 class LiveLog:
     """Everything known of one log. ``catch_up`` is called before each look, such as to import."""
 
     def __init__(self, path: Path, catch_up: Callable[[], object] | None = None) -> None:
         self.path, self.catch_up = path, catch_up
-        self.lock = threading.RLock()
+        self.lock = Turns()
         self.stopped = threading.Event()
         self.failed: str | None = None
         """Why learned state cannot be shown, if it cannot."""

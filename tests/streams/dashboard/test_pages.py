@@ -6,6 +6,7 @@ import hashlib
 import re
 import socket
 import sqlite3
+import threading
 import time
 from contextlib import closing
 from html.parser import HTMLParser
@@ -20,7 +21,7 @@ from streams.core.topology import STAGES, TOPICS
 from streams.interfaces.cli.errors import CliError
 from streams.interfaces.dashboard import app, flow, listing, words
 from streams.interfaces.dashboard.guard import may_change
-from streams.interfaces.dashboard.live_log import OLD_S, LiveLog
+from streams.interfaces.dashboard.live_log import OLD_S, LiveLog, Turns
 from streams.interfaces.dashboard.rates import Rates
 from streams.runtime.embedded.reading import reading
 from streams.support.web.hosts import is_loopback
@@ -330,6 +331,29 @@ def test_another_log_at_the_same_path_is_read_anew(worked: Path, tmp_path: Path)
     assert live_log.topics()["problems"] == 3
     with closing(live_log.log), closing(live_log.counts):
         assert live_log.caught_up
+
+
+def test_a_page_that_waits_comes_before_the_next_stretch_of_a_long_log() -> None:
+    lock, got, waits = Turns(), list[str](), threading.Event()
+
+    def page() -> None:
+        waits.set()
+        with lock:
+            got.append("page")
+
+    with lock:
+        got.append("stretch")
+        looking = threading.Thread(target=page)
+        looking.start()
+        waits.wait(PATIENCE_S)
+        # Until it has asked for its turn and waits for it, which takes as long as it takes.
+        while not lock.is_asked_for:
+            time.sleep(0.001)
+    for _ in range(100):
+        with lock:
+            got.append("stretch")
+    looking.join(PATIENCE_S)
+    assert got[:3] == ["stretch", "page", "stretch"]
 
 
 def test_a_source_that_is_away_is_said_and_followed_again(worked: Path) -> None:

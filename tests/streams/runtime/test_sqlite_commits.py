@@ -20,6 +20,7 @@ from schemas.events.learning import PositionVoided
 from schemas.events.reasoning import Voted
 from state.journal import Fenced
 from streams.runtime.embedded.log import SqliteLog, Writer
+from streams.runtime.embedded.queries import counts
 from tests.contracts.log_suite import (
     STATED,
 )
@@ -138,6 +139,25 @@ def test_reading_on_costs_the_same_however_many_messages_wait(tmp_path: Path) ->
         log.db.set_trace_callback(None)
         plan = [step for *_, step in log.db.execute(f"explain query plan {asked[0]}")]
     assert plan == ["SEARCH messages USING INDEX messages_in_order (topic=? AND rowid>?)"]
+
+
+def test_counting_what_came_since_a_look_costs_the_same_however_much_lies_before(
+    log: SqliteLog,
+) -> None:
+    def look(before: int) -> int:
+        """What SQLite does, in tens of its steps, to count five messages behind so many."""
+        log.publish([("problems", f"{before}/{n}", {}, b"{}") for n in range(before)])
+        last = counts.messages_by_topic(log)["problems"].last
+        log.publish([("answers", f"{before}/{n}", {}, b"{}") for n in range(5)])
+        done: list[None] = []
+        log.db.set_progress_handler(lambda: done.append(None), 10)
+        found = counts.messages_by_topic(log, last)
+        log.db.set_progress_handler(None, 0)
+        assert {topic: new.size for topic, new in found.items()} == {"answers": 5}
+        return len(done)
+
+    few = look(100)  # first, as the log only grows
+    assert look(4_000) < 2 * few
 
 
 def test_publish_counts_what_is_new_and_takes_a_command_once(log: SqliteLog) -> None:

@@ -99,7 +99,9 @@ def records_by_topic(log: SqliteLog, after: int = 0, upto: int = END) -> dict[st
 
 def messages_by_topic(log: SqliteLog, after: int = 0) -> dict[str, TopicCount]:
     """The messages of each topic behind an offset."""
-    since = "where offset > ?" if after else ""  # all of them are counted off an index
+    # All of them are counted off the index of topics. Newer ones are found by their offsets: SQLite
+    # would rather walk that index to its end than sort the few, at each look of a dashboard.
+    since = "not indexed where offset > ?" if after else ""
     query = f"select topic, count(*), max(offset) from messages {since} group by topic"
     rows = log.db.execute(query, (after,) if after else ())
     return {topic: TopicCount(*found) for topic, *found in rows}
