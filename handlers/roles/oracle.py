@@ -86,6 +86,7 @@ _FIELDS = tuple(
 _COUNTED = re.compile(r"(?:step[ \t]{0,4})?(\d{1,4})", re.IGNORECASE | re.ASCII)
 _FIGURE = re.compile(r"[*_`\"'()\[\]{}]{0,6}[+\-−]?\.?\d", re.ASCII)
 
+_NOT_ANY = frozenset({"n/a", "na", "none", "-", "–"})
 _BELOW = re.compile(
     rf"[\s\-*•>_`]{{0,12}}(?:{'|'.join(NAMES)})\b[*_`\"' \t]{{0,6}}[=:]", re.IGNORECASE
 )
@@ -114,7 +115,8 @@ def read_scores(text: str, first: int, last: int) -> Reading:
     """The scores of steps ``first`` to ``last``. A step that is scored twice has none, unless both times say the same.
 
     Steps before them may be scored once more: they are in the trajectory, and what is said of them is left out.
-    Of a step behind the last there is none: whoever scores it has numbered steps of his own.
+    Of a step behind the last there is none: whoever scores it has numbered steps of his own. Where one step is
+    asked for and all of those are scored alike, that is its score.
     """
     text = _spelled_out(text, first)
     values = ORACLE.read(text)
@@ -173,19 +175,28 @@ def _read(lines: str, first: int, last: int) -> tuple[tuple[Scores, ...], bool]:
     alone = found.pop(UNNAMED, [])
     if first == last and not found:  # of a single step the scores need not say of which
         found[first] = alone
-    steps: list[Scores] = []
-    for number in range(first, last + 1):
-        # Words beside the names say what was thought of a step, and a line that is given back as
-        # it was shown says nothing.
-        said = {
-            tuple(_field(pattern, line) for pattern in _FIELDS)
-            for line in found.get(number, [])
-            if any(_FIGURE.match(value) for pattern in _FIELDS for value in pattern.findall(line))
-        }
-        # Two different scores of one step are none: nobody knows which was the last word.
-        steps.append(cast("Scores", said.pop()) if len(said) == 1 else NOTHING)
+    steps = tuple(_agreed(found.get(number, [])) for number in range(first, last + 1))
+    if first == last and first in found and max(found) > last:
+        # Whoever is asked of one thought and scores the lines that it numbers, all of them alike,
+        # has said what the thought is worth.
+        agreed = _agreed([line for lines in found.values() for line in lines])
+        if None not in agreed:
+            return (agreed,), True
     is_whole = max(found, default=0) <= last and all(None not in each for each in steps)
-    return tuple(steps), is_whole
+    return steps, is_whole
+
+
+def _agreed(lines: Sequence[str]) -> Scores:
+    """What all lines that score say alike; nothing where two of them differ."""
+    # Words beside the names say what was thought of a step, and a line that is given back as it
+    # was shown says nothing.
+    said = {
+        tuple(_field(pattern, line) for pattern in _FIELDS)
+        for line in lines
+        if any(_FIGURE.match(value) for pattern in _FIELDS for value in pattern.findall(line))
+    }
+    # Two different scores of one step are none: nobody knows which was the last word.
+    return cast("Scores", said.pop()) if len(said) == 1 else NOTHING
 
 
 def _rows(text: str) -> Iterator[tuple[int, str]]:
@@ -218,14 +229,16 @@ def _rows(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _field(pattern: re.Pattern[str], line: str) -> Score:
-    found = pattern.findall(line)
-    if len(found) != 1:
-        return None
-    said = found[0].strip("*_`\"'()[]{}").removesuffix(".")
-    # Nothing to correct is scored 0 by definition, and some models write that in words.
-    if said.casefold() in ("n/a", "na", "none", "-", "–"):
-        return Fraction(0)
-    return bounded(said)
+    """The score behind a name; none where it stands there twice with two values, or with none in [0, 1]."""
+    # Nothing to correct is scored 0 by definition, and some models write that in words. Other words
+    # behind a name are the reasons for its score.
+    said = {
+        Fraction(0) if word in _NOT_ANY else bounded(word)
+        for each in pattern.findall(line)
+        if (word := each.strip("*_`\"'()[]{}").removesuffix(".").casefold()) in _NOT_ANY
+        or _FIGURE.match(each)
+    }
+    return said.pop() if len(said) == 1 else None
 
 
 def merged(first: Reading, second: Reading) -> Reading:

@@ -44,7 +44,7 @@ ACTIONS = {"do": 1, "avoid": 3}
 SYSTEMS = {"mc2", "mgv_flavell", "graph_memory", "cot2_meta", "meta_reasoner"}
 SHORT: dict[str, int] = {}
 """Replies by role that are not read at first asking."""
-BEFORE = {"oracle": 7}
+BEFORE = {"oracle": 4}
 """Of the oracle before its prompt said what a step is: it scored the numbered lines inside the one there was."""
 LEFT_OUT = Counter[tuple[str, str]]()
 """Fields that the model did not write at all, and that nothing can do without."""
@@ -341,8 +341,33 @@ def test_scores_of_a_single_step_need_not_name_it() -> None:
     for whole in (said, f"It fits.\n\n{said}", f"Semantic: it fits well.\n\nStep 3: {SCORED}"):
         assert read_scores(whole, 3, 3) == Reading((HALF,), True)
     assert not read_scores(said, 2, 3).whole
-    assert not read_scores(f"{said}\n{said}", 3, 3).whole
+    assert read_scores(f"{said}\n{said}", 3, 3) == Reading((HALF,), True)
+    assert not read_scores(f"{said}\nSemantic: 0.6", 3, 3).whole
     assert not read_scores(f"{said}\nStep 4: {SCORED}", 3, 3).whole
+
+
+def test_lines_of_one_thought_that_are_scored_alike_score_it() -> None:
+    """Asked of one thought the small model scored each line that the thought numbers, mostly with the same figures."""
+    lines = [f"- Step {number}: {SCORED}" for number in range(1, 5)]
+    alike = "Each is right.\n\n### Scores:\n" + "\n".join(lines)
+    assert read_scores(alike, 1, 1) == Reading((HALF,), True)
+    assert read_scores(alike, 2, 2) == Reading((HALF,), True), "lines before it agree as well"
+    assert not read_scores(alike, 5, 5).whole, "of the step that is asked for nothing is said"
+    assert not read_scores(alike, 1, 2).whole, "nobody knows which lines belong to which of two"
+    for other in ("Semantic=0.6", "Semantic=high", "Semantic=1.5"):
+        differing = alike.replace("Step 3: Semantic=0.5", f"Step 3: {other}")
+        assert not read_scores(differing, 1, 1).whole, other
+    assert read_scores(
+        alike.replace("Step 4: Semantic=0.5", "Step 1: Semantic=0.6"), 1, 1
+    ).steps == ((None, None, None),)
+
+
+def test_a_reason_behind_a_name_is_no_second_score_and_none_is_nothing_to_correct() -> None:
+    once = "Semantic: 0.5, Logical: 0.5, Fix: 0.00"
+    for below in ("Fix: None.", "Fix: The step is incomplete.", "Fix: n/a"):
+        assert read_scores(f"{once}\n\n{below}", 1, 1) == Reading((HALF,), True), below
+    for below in ("Fix: 0.5", "Fix: 0.50", "Logical: None"):
+        assert not read_scores(f"{once}\n\n{below}", 1, 1).whole, below
 
 
 @pytest.mark.parametrize(
