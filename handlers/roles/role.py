@@ -138,6 +138,14 @@ class Role:
             mends,
         )
 
+    def noting(self, heading: str, note: str, *, template: str) -> Self:
+        """The same role with other words about one of its sections, under a template's name of its own."""
+        sections = tuple(
+            replace(each, note=note) if each.heading == heading else each
+            for each in self.template.sections
+        )
+        return replace(self, template=replace(self.template, name=template, sections=sections))
+
     @property
     def reply(self) -> Reply:
         """The fields that a reply must hold."""

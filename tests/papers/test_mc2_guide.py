@@ -15,6 +15,7 @@ from handlers.policies.mc2.settings import Mc2Settings, RoleName
 from handlers.policies.mc2.trace import turns
 from handlers.roles.composer import COACHES, read_bullets
 from handlers.roles.reasoner import REASONER
+from schemas.events.graph import ExperienceShown
 from schemas.events.reasoning import KnowledgeReached
 from schemas.questions import Complete
 from tests.papers.mc2_says import (
@@ -98,6 +99,65 @@ def test_whether_the_composer_sees_the_advice(advice: str, fed: bool) -> None:
 
     ran = episode(reply, setting(advice=advice, max_rounds=2), memory=full_memory())
     assert ("count the factors" in shown(ran.asks("composer")[3])) is fed
+
+
+# ── Without a composer ───────────────────────────────────────────────────────────────────────
+
+
+def test_without_a_composer_each_role_is_shown_its_rules_and_lessons_in_their_own_words() -> None:
+    ran = episode(answering, setting(composer="off"), memory=full_memory())
+    assert ran.roles == list(ROLES)
+    for role, facts in zip(ROLES, ran.of(ExperienceShown), strict=True):
+        prompt, first = shown(ran.asks(role)[0]), role[0].upper()
+        said = dict(ran.asks(role)[0].variables)["guidance"]
+        assert said.split("\n") == [
+            *(f"- {role} rule {word}" for word in ("one", "two", "three", "four", "five", "six")),
+            "",
+            f"{role} lesson one",
+        ]
+        assert "was learned from other problems" in prompt, "nobody wrote it for this one"
+        assert "was written for this problem" not in prompt
+        assert (facts.sort, facts.items) == (
+            role,
+            (*(f"{first}{at}" for at in range(1, 7)), f"L1.{first}1"),
+        )
+    assert ran.result.answer == "24"
+    assert not ran.of(KnowledgeReached), "nothing was composed"
+
+
+def test_without_a_composer_and_without_memory_nothing_is_said_of_guidance() -> None:
+    ran = episode(answering, setting(composer="off"))
+    assert ran.roles == list(ROLES)
+    assert not ran.of(ExperienceShown)
+    assert all("Guidance" not in shown(asked) for asked in ran.requests)
+
+
+def test_rules_are_shown_before_lessons_as_far_as_there_is_room() -> None:
+    """The record names those that were shown, and no other."""
+    [bare] = episode(answering, setting(composer="off", roles="R")).requests
+    lines = [f"- reasoner rule {word}" for word in ("one", "two", "three")]
+    whole = sum(len(text) for _, text in bare.messages()) + len("\n".join(lines))
+    for room, most in ((whole, 3), (whole - 1, 2), (0, 0)):
+        settings = setting(composer="off", roles="R", context_chars=max(room, 1))
+        ran = episode(answering, settings, memory=full_memory())
+        [asked] = ran.requests
+        assert dict(asked.variables)["guidance"] == "\n".join(lines[:most])
+        assert [fact.items for fact in ran.of(ExperienceShown)] == [("R1", "R2", "R3")[:most]][
+            :most
+        ]
+
+
+def test_a_restarted_reasoner_is_told_why_where_no_composer_could_tell_it() -> None:
+    def reply(question: Complete) -> str:
+        if question.role == "controller":
+            return restarted("count the factors")
+        return answering(question)
+
+    settings = setting(composer="off", advice="composer", max_rounds=2)
+    ran = episode(reply, settings, memory=full_memory())
+    first, second = ran.asks("reasoner")
+    assert "count the factors" not in shown(first)
+    assert "count the factors" in shown(second)
 
 
 @pytest.mark.claim("mc2-eq-16")

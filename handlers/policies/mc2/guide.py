@@ -11,7 +11,12 @@ from dataclasses import dataclass, field, replace
 from handlers.policies.base import Task
 from handlers.policies.mc2.settings import ROLES, Mc2Settings, RoleName
 from handlers.roles.composer import COACHES, NOTHING, Bullets, compose
+from handlers.roles.controller import CONTROLLER
+from handlers.roles.monitor import MONITOR
+from handlers.roles.reasoner import REASONER
+from handlers.roles.role import Role
 from schemas.asking import Steps
+from schemas.events.graph import ExperienceShown
 from schemas.events.reasoning import KnowledgeOmitted, KnowledgeReached
 from schemas.identity import hash01
 from schemas.questions import Recall, RecalledItem, Recollection
@@ -21,6 +26,13 @@ from schemas.questions import Recall, RecalledItem, Recollection
 # rounds rest on one memory version.
 
 NO_MEMORY = Recollection(0, ())
+AS_IT_IS = """\
+Section "Guidance" was learned from other problems: use what fits this one and ignore the rest."""
+UNCOMPOSED: Mapping[str, Role] = {
+    role.name: role.noting("Guidance", AS_IT_IS, template=f"{role.name}.uncomposed")
+    for role in (REASONER, MONITOR, CONTROLLER)
+}
+"""Who is shown rules and lessons without a composer: nobody wrote these for the problem at hand."""
 
 
 @dataclass(slots=True)
@@ -51,12 +63,15 @@ class Guide:
         rules, lessons = self.memory.of(role, "rule"), self.memory.of(role, "lesson")
         if not rules and not lessons:
             return ""
+        room = self.settings.context_chars - own_chars
+        if self.settings.composer == "off":
+            return (yield from as_it_is(role, (*rules, *lessons), room))
         known = {"rules": rule_lines(rules), "lessons": lesson_blocks(lessons)}
         composed = yield from compose(
             COACHES[role],
             {**context, **known},
             previous=self.previous.get(role, NOTHING),
-            room=self.settings.context_chars - own_chars,
+            room=room,
             strict=self.settings.bullets == "strict",
             sampling=self.settings.sampling,
         )
@@ -71,6 +86,22 @@ class Guide:
             items=tuple(item.id for item in (*rules, *lessons)),
         )
         return bullets.text
+
+
+def as_it_is(role: RoleName, items: Sequence[RecalledItem], room: int) -> Steps[str]:
+    """Rules and then lessons for a role, each in its own words, as many as fit into ``room`` characters."""
+    said = ""
+    shown: list[str] = []
+    for item in items:
+        more = f"- {item.text}" if item.kind == "rule" else f"\n{item.text}"
+        longer = f"{said}\n{more}".lstrip("\n")
+        if len(longer) > room:
+            break
+        said = longer
+        shown.append(item.id)
+    if shown:
+        yield ExperienceShown(sort=role, items=tuple(shown))
+    return said
 
 
 def recollect(task: Task, settings: Mc2Settings) -> Steps[Guide]:

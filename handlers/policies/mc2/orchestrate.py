@@ -6,10 +6,10 @@ Source: MC² eq. (4) to (7), Algorithm 1 line 13.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from handlers.policies.base import Conclusion, Task
-from handlers.policies.mc2.guide import Guide, recollect
+from handlers.policies.mc2.guide import UNCOMPOSED, Guide, recollect
 from handlers.policies.mc2.settings import NAMED, Mc2Settings
 from handlers.roles.controller import CONTROLLER, FALLBACK, Decision, decision_of, needs_answer
 from handlers.roles.excerpt import excerpt
@@ -53,6 +53,8 @@ class Episode:
         check: Check | None = None,
     ) -> Steps[RoleReply]:
         """A role's reply, after the guidance that its composer makes of ``seen``."""
+        if self.settings.composer == "off":
+            role = replace(role, template=UNCOMPOSED[role.name].template)
         own_chars = sum(len(text) for _, text in role.question(own).messages())
         guidance = yield from self.guide.note(NAMED[role.name], self.round, own_chars, seen)
         return (
@@ -77,8 +79,10 @@ def solve(task: Task, settings: Mc2Settings) -> Steps[Conclusion]:
 
 def most_calls(settings: Mc2Settings) -> int:
     """Each role and its composer in each round, and again where a reply cannot be read."""
-    reasoning = 4 if settings.ask_again else 3
-    return reasoning if settings.roles == "R" else (reasoning + 8) * settings.max_rounds
+    composing = 2 if settings.composer == "on" else 0
+    reasoning = composing + (2 if settings.ask_again else 1)
+    judging = 2 * (composing + 2)
+    return reasoning if settings.roles == "R" else (reasoning + judging) * settings.max_rounds
 
 
 def orchestrate(episode: Episode) -> Steps[Conclusion]:
@@ -110,7 +114,7 @@ def reason_alone(episode: Episode) -> Steps[Conclusion]:
 def reason(episode: Episode) -> Steps[RoleReply]:
     """ŷ_k and τ_k from the problem and the last advice u_{k-1} alone. Source: MC² eq. (4)."""
     own, seen = {"problem": episode.task.stated}, {"problem": episode.task.posed}
-    if episode.settings.advice != "composer":
+    if episode.settings.advice != "composer" or episode.settings.composer == "off":
         own["advice"] = episode.advice
     if episode.settings.advice != "direct":
         seen["recent_feedback"] = episode.feedback

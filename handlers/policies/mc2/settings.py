@@ -61,7 +61,9 @@ class Mc2Settings(PolicySettings):
     max_rounds: PositiveInt = 3
     """N."""
     advice: Literal["both", "direct", "composer"] = "both"
-    """D1: who sees the Controller's advice: the Reasoner, its composer, or both."""
+    """D1: who sees the Controller's advice: the Reasoner, its composer, or both; without composers the Reasoner."""
+    composer: Literal["on", "off"] = "on"
+    """Whether a composer makes a note of rules and lessons before each call, or roles are shown them as they are."""
     accept_answer: Literal["reasoner", "controller"] = "reasoner"
     """Whose answer counts after an accept."""
     clean_reports: Literal["accept", "ask"] = "accept"
