@@ -46,74 +46,51 @@ def test_acquisition_alone_studies_until_its_norm_is_met() -> None:
         calls=7,
     )
     assert told(ran) == lines(r"""
-    1 embed
-        12 trays of 8 rolls?
+    1 embed: 12 trays of 8 rolls?
     2 recall query=12 trays of 8 rolls? top=1
-    3 cases.reached round=0 subject=stories/r1 items=[[nine 0.8452]] near=1 held=1
+    3 cases.reached round=0 items=[[nine 0.8452]] near=1 held=1 subject=stories/r1
     4 thresholds.set round=0 confidence=0.99 factor=1.1 history=[default]
     5 experience.felt experience=EOL source=assess value=0.6485 inputs=[[h 0.5] [cases 1]] round=1
-            subject=stories/r1
     6 allocated round=1 total=2 shares=[[stories/r1 2]]
     7 forked lanes=1 allow=[2]
-    7.0.0 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=[[direct 0.5]
-            [decompose 0.5] [define 0.5] [example 0.5] [plan 0.5] [simplify 0.5]] round=1
-            subject=stories/r1
+    7.0.0 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=[[direct 0.5] [decompose 0.5]
+            [define 0.5] [example 0.5] [plan 0.5] [simplify 0.5]] round=1
     7.0.1 reasoner attempt.direct max_tokens=8192 logprobs=True
         problem: 12 trays of 8 rolls?
     7.0.2 generated round=1 role=reasoner answer=95 source=7.0.1 parse=ok
-    7.0.4 confidence confidence.A temperature=0 max_tokens=8192
-        problem: 12 trays of 8 rolls?
+    7.0.4 confidence confidence.A temperature=0 max_tokens=8192 (problem as before)
         trajectory: Step 1: try. / Final_answer: \boxed{95}
     7.0.5 confidence.stated node=7.0.1 value=0.95 source=7.0.4 wording=A parse=first
     7.0.6 experience.felt experience=confidence source=feel value=0.95 inputs=[[verbal 0.95]] round=1
-            subject=stories/r1
-    7.0.7 experience.felt experience=JOL source=feel value=0.95 inputs=[[confidence 0.95] [equal 0]]
-            round=1 subject=stories/r1
-    8 embed
-        12 trays of 8 rolls? / 0.6 / 95
-    9 cases.reached round=2 subject=stories/r1 near=1 held=1
-    10 experience.felt experience=FOK source=assess value=0.7269 inputs=[[known 1.795] [unknown 0.05]]
-            round=2 subject=stories/r1
+    7.0.7 experience.felt experience=JOL source=feel value=0.95 inputs=[[confidence 0.95] [equal 0]] round=1
+    8 embed: 12 trays of 8 rolls? / 0.6 / 95
+    9 cases.reached round=2 near=1 held=1
+    10 experience.felt experience=FOK source=assess value=0.7269 inputs=[[known 1.795] [unknown 0.05]] round=2
     11 allocated round=2 total=2 shares=[[stories/r1 2]]
     12 forked lanes=1 allow=[2]
-    12.0.0 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=[[direct 0.5]
-            [decompose 0.5] [define 0.5] [example 0.5] [plan 0.5] [simplify 0.5]] round=2
-            subject=stories/r1
-    12.0.1 reasoner attempt.direct#1 max_tokens=8192 logprobs=True
-        problem: 12 trays of 8 rolls?
+    12.0.0 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=as before round=2
+    12.0.1 reasoner attempt.direct#1 max_tokens=8192 logprobs=True (problem as before)
     12.0.2 generated round=2 role=reasoner answer=96 source=12.0.1 parse=ok
-    12.0.4 confidence confidence.A temperature=0 max_tokens=8192
-        problem: 12 trays of 8 rolls?
+    12.0.4 confidence confidence.A temperature=0 max_tokens=8192 (problem as before)
         trajectory: Step 1: try. / Final_answer: \boxed{96}
     12.0.5 confidence.stated node=12.0.1 value=0.95 source=12.0.4 wording=A parse=first
     12.0.6 experience.felt experience=confidence source=feel value=0.95 inputs=[[verbal 0.95]] round=2
-            subject=stories/r1
-    12.0.7 experience.felt experience=JOL source=feel value=0.95 inputs=[[confidence 0.95] [equal 0]]
-            round=2 subject=stories/r1
-    13 embed
-        12 trays of 8 rolls? / 0.7 / 96
-    14 cases.reached round=3 subject=stories/r1 near=1 held=1
-    15 experience.felt experience=FOK source=assess value=0.773 inputs=[[known 2.745] [unknown 0.1]]
-            round=3 subject=stories/r1
+    12.0.7 experience.felt experience=JOL source=feel value=0.95 inputs=[[confidence 0.95] [equal 0]] round=2
+    13 embed: 12 trays of 8 rolls? / 0.7 / 96
+    14 cases.reached round=3 near=1 held=1
+    15 experience.felt experience=FOK source=assess value=0.773 inputs=[[known 2.745] [unknown 0.1]] round=3
     16 allocated round=3 total=3 shares=[[stories/r1 3]]
     17 forked lanes=1 allow=[3]
-    17.0.0 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=[[direct 0.5]
-            [decompose 0.5] [define 0.5] [example 0.5] [plan 0.5] [simplify 0.5]] round=3
-            subject=stories/r1
-    17.0.1 reasoner attempt.direct#2 max_tokens=8192 logprobs=True
-        problem: 12 trays of 8 rolls?
+    17.0.0 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=as before round=3
+    17.0.1 reasoner attempt.direct#2 max_tokens=8192 logprobs=True (problem as before)
     17.0.2 generated round=3 role=reasoner answer=96 source=17.0.1 parse=ok
-    17.0.3 reasoner attempt.direct#3 max_tokens=8192 logprobs=True
-        problem: 12 trays of 8 rolls?
+    17.0.3 reasoner attempt.direct#3 max_tokens=8192 logprobs=True (problem as before)
     17.0.4 generated round=3 role=reasoner answer=96 source=17.0.3 parse=ok
-    17.0.5 reasoner attempt.direct#4 max_tokens=8192 logprobs=True
-        problem: 12 trays of 8 rolls?
+    17.0.5 reasoner attempt.direct#4 max_tokens=8192 logprobs=True (problem as before)
     17.0.6 generated round=3 role=reasoner answer=96 source=17.0.5 parse=ok
     17.0.7 voted answer=96 votes=3 of=3 unreadable=0
     17.0.8 experience.felt experience=confidence source=feel value=1 inputs=[[agreement 1]] round=3
-            subject=stories/r1
-    17.0.9 experience.felt experience=JOL source=feel value=1.1 inputs=[[confidence 1] [equal 1]]
-            round=3 subject=stories/r1
+    17.0.9 experience.felt experience=JOL source=feel value=1.1 inputs=[[confidence 1] [equal 1]] round=3
     18 experience.kept rounds=[1 2 3] of=3
     = (answer=96 ended_by=mastered confidence=1 confidence_source=vote_share)
     """)
@@ -125,54 +102,40 @@ def test_acquisition_that_nobody_could_read() -> None:
 
     ran = working(AcquisitionSettings, unread, calls=6, max_rounds=2, confidence="verbal")
     assert told(ran) == lines(r"""
-    1 embed
-        12 trays of 8 rolls?
-    2 cases.reached round=0 subject=stories/r1 near=0 held=0
+    1 embed: 12 trays of 8 rolls?
+    2 cases.reached round=0 near=0 held=0 subject=stories/r1
     3 thresholds.set round=0 confidence=0.99 factor=1.1 history=[default]
     4 experience.felt experience=EOL source=feel value=0.5 inputs=[[h 0.5] [cases 0]] round=1
-            subject=stories/r1
     5 allocated round=1 total=3 shares=[[stories/r1 3]]
     6 forked lanes=1 allow=[3]
-    6.0.0 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=[[direct 0.5]
-            [decompose 0.5] [define 0.5] [example 0.5] [plan 0.5] [simplify 0.5]] round=1
-            subject=stories/r1
+    6.0.0 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=[[direct 0.5] [decompose 0.5]
+            [define 0.5] [example 0.5] [plan 0.5] [simplify 0.5]] round=1
     6.0.1 reasoner attempt.direct max_tokens=8192
         problem: 12 trays of 8 rolls?
     6.0.2 generated round=1 role=reasoner answer=96 source=6.0.1 parse=ok
-    6.0.4 confidence confidence.A temperature=0 max_tokens=8192
-        problem: 12 trays of 8 rolls?
+    6.0.4 confidence confidence.A temperature=0 max_tokens=8192 (problem as before)
         trajectory: Step 1: try. / Final_answer: \boxed{96}
     6.0.5 reply.reparsed role=confidence source=6.0.4 reason=not in the format asked
-    6.0.6 confidence confidence.A temperature=0 max_tokens=8192
-        problem: 12 trays of 8 rolls?
-        trajectory: Step 1: try. / Final_answer: \boxed{96}
+    6.0.6 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
         assistant: Hm.
         user: State it again in exactly this form, and write nothing else: / Confidence: 0.xx
     6.0.7 confidence.stated node=6.0.1 source=6.0.6 wording=A parse=defaulted
-    6.0.8 experience.felt experience=confidence source=feel round=1 subject=stories/r1
-    6.0.9 experience.felt experience=JOL source=feel round=1 subject=stories/r1
+    6.0.8 experience.felt experience=confidence source=feel round=1
+    6.0.9 experience.felt experience=JOL source=feel round=1
     7 experience.felt experience=FOK source=feel value=0.5 inputs=[[known 0] [unknown 0]] round=2
-            subject=stories/r1
     8 allocated round=2 total=3 shares=[[stories/r1 3]]
     9 forked lanes=1 allow=[3]
-    9.0.0 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=[[direct 0.5]
-            [decompose 0.5] [define 0.5] [example 0.5] [plan 0.5] [simplify 0.5]] round=2
-            subject=stories/r1
-    9.0.1 reasoner attempt.direct#1 max_tokens=8192
-        problem: 12 trays of 8 rolls?
+    9.0.0 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=as before round=2
+    9.0.1 reasoner attempt.direct#1 max_tokens=8192 (problem as before)
     9.0.2 generated round=2 role=reasoner answer=96 source=9.0.1 parse=ok
-    9.0.4 confidence confidence.A temperature=0 max_tokens=8192
-        problem: 12 trays of 8 rolls?
-        trajectory: Step 1: try. / Final_answer: \boxed{96}
+    9.0.4 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
     9.0.5 reply.reparsed role=confidence source=9.0.4 reason=not in the format asked
-    9.0.6 confidence confidence.A temperature=0 max_tokens=8192
-        problem: 12 trays of 8 rolls?
-        trajectory: Step 1: try. / Final_answer: \boxed{96}
+    9.0.6 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
         assistant: Hm.
         user: State it again in exactly this form, and write nothing else: / Confidence: 0.xx
     9.0.7 confidence.stated node=9.0.1 source=9.0.6 wording=A parse=defaulted
-    9.0.8 experience.felt experience=confidence source=feel round=2 subject=stories/r1
-    9.0.9 experience.felt experience=JOL source=feel round=2 subject=stories/r1
+    9.0.8 experience.felt experience=confidence source=feel round=2
+    9.0.9 experience.felt experience=JOL source=feel round=2
     10 experience.kept rounds=[1 2] of=2
     = (answer=96 ended_by=max_rounds)
     """)
@@ -189,69 +152,52 @@ def test_a_set_of_two_of_which_one_is_mastered_at_once() -> None:
     settings = AcquisitionSettings.resolve("service", {"max_rounds": 2, "confidence": "verbal"})
     ran = run(acquire(members, settings), model, calls=8)
     assert told(ran) == lines(r"""
-    0 embed
-        A hard one?
-    1 cases.reached round=0 subject=stories/a near=0 held=0
-    2 embed
-        12 trays of 8 rolls?
-    3 cases.reached round=0 subject=stories/r1 near=0 held=0
+    0 embed: A hard one?
+    1 cases.reached round=0 near=0 held=0 subject=stories/a
+    2 embed: 12 trays of 8 rolls?
+    3 cases.reached round=0 near=0 held=0 subject=stories/r1
     4 thresholds.set round=0 confidence=0.99 factor=1.1 history=[default]
-    5 experience.felt experience=EOL source=feel value=0.5 inputs=[[h 0.5] [cases 0]] round=1
-            subject=stories/a
-    6 experience.felt experience=EOL source=feel value=0.5 inputs=[[h 0.5] [cases 0]] round=1
-            subject=stories/r1
+    5 experience.felt experience=EOL source=feel value=0.5 inputs=[[h 0.5] [cases 0]] round=1 subject=stories/a
+    6 experience.felt experience=EOL source=feel value=0.5 inputs=[[h 0.5] [cases 0]] round=1 subject=stories/r1
     7 allocated round=1 total=4 shares=[[stories/a 2] [stories/r1 2]]
     8 forked lanes=2 allow=[2 2]
-    8.0.0 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=[[direct 0.5]
-            [decompose 0.5] [define 0.5] [example 0.5] [plan 0.5] [simplify 0.5]] round=1
-            subject=stories/a
+    8.0.0 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=[[direct 0.5] [decompose 0.5]
+            [define 0.5] [example 0.5] [plan 0.5] [simplify 0.5]] round=1 subject=stories/a
     8.0.1 reasoner attempt.direct max_tokens=8192
         problem: A hard one?
     8.0.2 generated round=1 role=reasoner answer=7 source=8.0.1 parse=ok
-    8.0.4 confidence confidence.A temperature=0 max_tokens=512
-        problem: A hard one?
+    8.0.4 confidence confidence.A temperature=0 max_tokens=512 (problem as before)
         trajectory: Step 1: try. / Final_answer: \boxed{7}
     8.0.5 confidence.stated node=8.0.1 value=0.4 source=8.0.4 wording=A parse=first
     8.0.6 experience.felt experience=confidence source=feel value=0.4 inputs=[[verbal 0.4]] round=1
-            subject=stories/a
-    8.0.7 experience.felt experience=JOL source=feel value=0.4 inputs=[[confidence 0.4] [equal 0]]
-            round=1 subject=stories/a
-    8.1.0 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=[[direct 0.5]
-            [decompose 0.5] [define 0.5] [example 0.5] [plan 0.5] [simplify 0.5]] round=1
+    8.0.7 experience.felt experience=JOL source=feel value=0.4 inputs=[[confidence 0.4] [equal 0]] round=1
+    8.1.0 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=as before round=1
             subject=stories/r1
     8.1.1 reasoner attempt.direct max_tokens=8192
         problem: 12 trays of 8 rolls?
     8.1.2 generated round=1 role=reasoner answer=96 source=8.1.1 parse=ok
-    8.1.4 confidence confidence.A temperature=0 max_tokens=512
-        problem: 12 trays of 8 rolls?
+    8.1.4 confidence confidence.A temperature=0 max_tokens=512 (problem as before)
         trajectory: Step 1: try. / Final_answer: \boxed{96}
     8.1.5 confidence.stated node=8.1.1 value=1 source=8.1.4 wording=A parse=first
     8.1.6 experience.felt experience=confidence source=feel value=1 inputs=[[verbal 1]] round=1
-            subject=stories/r1
     8.1.7 experience.felt experience=JOL source=feel value=1 inputs=[[confidence 1] [equal 0]] round=1
-            subject=stories/r1
     9 experience.felt experience=FOK source=feel value=0.4667 inputs=[[known 0.4] [unknown 0.6]] round=2
             subject=stories/a
     10 allocated round=2 total=2 shares=[[stories/a 2]]
     11 forked lanes=1 allow=[2]
-    11.0.0 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=[[direct 0.5]
-            [decompose 0.5] [define 0.5] [example 0.5] [plan 0.5] [simplify 0.5]] round=2
-            subject=stories/a
+    11.0.0 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=as before round=2
     11.0.1 reasoner attempt.direct#1 max_tokens=8192
         problem: A hard one?
     11.0.2 generated round=2 role=reasoner answer=7 source=11.0.1 parse=ok
-    11.0.4 confidence confidence.A temperature=0 max_tokens=512
-        problem: A hard one?
+    11.0.4 confidence confidence.A temperature=0 max_tokens=512 (problem as before)
         trajectory: Step 1: try. / Final_answer: \boxed{7}
     11.0.5 confidence.stated node=11.0.1 value=0.4 source=11.0.4 wording=A parse=first
     11.0.6 experience.felt experience=confidence source=feel value=0.4 inputs=[[verbal 0.4]] round=2
-            subject=stories/a
-    11.0.7 experience.felt experience=JOL source=feel value=0.44 inputs=[[confidence 0.4] [equal 1]]
-            round=2 subject=stories/a
+    11.0.7 experience.felt experience=JOL source=feel value=0.44 inputs=[[confidence 0.4] [equal 1]] round=2
     12 experience.kept rounds=[1 2] of=2
     13 experience.kept rounds=[1] of=1
-    = [(answer=7 ended_by=max_rounds confidence=0.4 confidence_source=stated) (answer=96
-            ended_by=mastered confidence=1 confidence_source=stated)]
+    = [(answer=7 ended_by=max_rounds confidence=0.4 confidence_source=stated) (answer=96 ended_by=mastered
+            confidence=1 confidence_source=stated)]
     """)
 
 
@@ -262,29 +208,23 @@ def test_a_norm_that_was_learned_from_how_much_was_lost_by_the_test() -> None:
     )
     ran = working(AcquisitionSettings, Model(["96"], [0.9]), memory, calls=2, max_rounds=1)
     assert told(ran) == lines(r"""
-    1 embed
-        12 trays of 8 rolls?
+    1 embed: 12 trays of 8 rolls?
     2 recall query=12 trays of 8 rolls? top=1
-    3 cases.reached round=0 subject=stories/r1 items=[[c0 0.5] [c1 0.5] [c2 0.5]] near=3 held=3
+    3 cases.reached round=0 items=[[c0 0.5] [c1 0.5] [c2 0.5]] near=3 held=3 subject=stories/r1
     4 thresholds.set round=0 confidence=1.05 factor=1.167 history=[domain]
     5 experience.felt experience=EOL source=assess value=0.7143 inputs=[[h 0.5] [cases 3]] round=1
-            subject=stories/r1
     6 allocated round=1 total=2 shares=[[stories/r1 2]]
     7 forked lanes=1 allow=[2]
-    7.0.0 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=[[direct 0.5]
-            [decompose 0.5] [define 0.5] [example 0.5] [plan 0.5] [simplify 0.5]] round=1
-            subject=stories/r1
+    7.0.0 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=[[direct 0.5] [decompose 0.5]
+            [define 0.5] [example 0.5] [plan 0.5] [simplify 0.5]] round=1
     7.0.1 reasoner attempt.direct max_tokens=8192 logprobs=True
         problem: 12 trays of 8 rolls?
     7.0.2 generated round=1 role=reasoner answer=96 source=7.0.1 parse=ok
-    7.0.4 confidence confidence.A temperature=0 max_tokens=8192
-        problem: 12 trays of 8 rolls?
+    7.0.4 confidence confidence.A temperature=0 max_tokens=8192 (problem as before)
         trajectory: Step 1: try. / Final_answer: \boxed{96}
     7.0.5 confidence.stated node=7.0.1 value=0.9 source=7.0.4 wording=A parse=first
     7.0.6 experience.felt experience=confidence source=feel value=0.9 inputs=[[verbal 0.9]] round=1
-            subject=stories/r1
-    7.0.7 experience.felt experience=JOL source=feel value=0.9 inputs=[[confidence 0.9] [equal 0]]
-            round=1 subject=stories/r1
+    7.0.7 experience.felt experience=JOL source=feel value=0.9 inputs=[[confidence 0.9] [equal 0]] round=1
     8 experience.kept rounds=[1] of=1
     = (answer=96 ended_by=max_rounds confidence=0.9 confidence_source=stated)
     """)
@@ -293,34 +233,26 @@ def test_a_norm_that_was_learned_from_how_much_was_lost_by_the_test() -> None:
 def test_a_strategy_that_led_to_no_answer_comes_last() -> None:
     ran = working(AcquisitionSettings, Model([None, "96"], [1.0]), calls=2, max_rounds=2)
     assert told(ran) == lines(r"""
-    1 embed
-        12 trays of 8 rolls?
-    2 cases.reached round=0 subject=stories/r1 near=0 held=0
+    1 embed: 12 trays of 8 rolls?
+    2 cases.reached round=0 near=0 held=0 subject=stories/r1
     3 thresholds.set round=0 confidence=0.99 factor=1.1 history=[default]
     4 experience.felt experience=EOL source=feel value=0.5 inputs=[[h 0.5] [cases 0]] round=1
-            subject=stories/r1
     5 allocated round=1 total=1 shares=[[stories/r1 1]]
     6 forked lanes=1 allow=[1]
-    6.0.0 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=[[direct 0.5]
-            [decompose 0.5] [define 0.5] [example 0.5] [plan 0.5] [simplify 0.5]] round=1
-            subject=stories/r1
+    6.0.0 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=[[direct 0.5] [decompose 0.5]
+            [define 0.5] [example 0.5] [plan 0.5] [simplify 0.5]] round=1
     6.0.1 reasoner attempt.direct max_tokens=8192 logprobs=True
         problem: 12 trays of 8 rolls?
     6.0.2 generated round=1 role=reasoner source=6.0.1 parse=unreadable
     6.0.3 experience.felt experience=JOL source=feel value=0 inputs=[[confidence 0] [equal 0]] round=1
-            subject=stories/r1
     7 experience.felt experience=FOK source=feel value=0.3333 inputs=[[known 0] [unknown 1]] round=2
-            subject=stories/r1
     8 allocated round=2 total=1 shares=[[stories/r1 1]]
     9 forked lanes=1 allow=[1]
-    9.0.0 strategy.matched level=cognitive strategy=direct diagnosis=complex rates=[[decompose 0.5]
-            [define 0.5] [example 0.5] [plan 0.5] [simplify 0.5] [direct 0.5]] round=2
-            subject=stories/r1
-    9.0.1 reasoner attempt.direct#1 max_tokens=8192 logprobs=True
-        problem: 12 trays of 8 rolls?
+    9.0.0 strategy.matched level=cognitive strategy=direct diagnosis=complex rates=[[decompose 0.5] [define 0.5]
+            [example 0.5] [plan 0.5] [simplify 0.5] [direct 0.5]] round=2
+    9.0.1 reasoner attempt.direct#1 max_tokens=8192 logprobs=True (problem as before)
     9.0.2 generated round=2 role=reasoner answer=96 source=9.0.1 parse=ok
     9.0.3 experience.felt experience=JOL source=feel value=0 inputs=[[confidence 0] [equal 0]] round=2
-            subject=stories/r1
     10 experience.kept rounds=[1 2] of=2
     = (answer=96 ended_by=max_rounds confidence=0)
     """)
@@ -332,46 +264,36 @@ def test_a_form_that_is_mended_takes_the_call_of_the_judgement_and_stops_nobody(
     said = {"reasoner": [solved("many"), solved("96")] * 2, "confidence": []}
     ran = run(MGV_ACQUISITION.solve(task, settings), said, calls=4)
     assert told(ran) == lines(r"""
-    1 embed
-        12 trays of 8 rolls?
-    2 cases.reached round=0 subject=stories/r1 near=0 held=0
+    1 embed: 12 trays of 8 rolls?
+    2 cases.reached round=0 near=0 held=0 subject=stories/r1
     3 thresholds.set round=0 confidence=0.99 factor=1.1 history=[default]
     4 experience.felt experience=EOL source=feel value=0.5 inputs=[[h 0.5] [cases 0]] round=1
-            subject=stories/r1
     5 allocated round=1 total=2 shares=[[stories/r1 2]]
     6 forked lanes=1 allow=[2]
-    6.0.0 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=[[direct 0.5]
-            [decompose 0.5] [define 0.5] [example 0.5] [plan 0.5] [simplify 0.5]] round=1
-            subject=stories/r1
+    6.0.0 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=[[direct 0.5] [decompose 0.5]
+            [define 0.5] [example 0.5] [plan 0.5] [simplify 0.5]] round=1
     6.0.1 reasoner attempt.direct max_tokens=8192 logprobs=True
         problem: The answer is one number, without its unit. /  / 12 trays of 8 rolls?
     6.0.2 reply.reparsed role=reasoner source=6.0.1 reason=Final_answer: is no number
-    6.0.3 reasoner attempt.direct max_tokens=8192 logprobs=True
-        problem: The answer is one number, without its unit. /  / 12 trays of 8 rolls?
+    6.0.3 reasoner attempt.direct max_tokens=8192 logprobs=True (problem as before)
         assistant: Step 1: try. / Final_answer: \boxed{many}
         user: This reply could not be read. Final_answer: is no number. Write the whole reply [...]
     6.0.4 generated round=1 role=reasoner answer=96 source=6.0.3 parse=ok
     6.0.6 limit.reached which=calls
     6.0.7 experience.felt experience=JOL source=feel value=0 inputs=[[confidence 0] [equal 0]] round=1
-            subject=stories/r1
     7 experience.felt experience=FOK source=feel value=0.3333 inputs=[[known 0] [unknown 1]] round=2
-            subject=stories/r1
     8 allocated round=2 total=2 shares=[[stories/r1 2]]
     9 forked lanes=1 allow=[2]
-    9.0.0 strategy.matched level=cognitive strategy=decompose diagnosis=complex rates=[[decompose 0.5]
-            [direct 0.5] [define 0.5] [example 0.5] [plan 0.5] [simplify 0.5]] round=2
-            subject=stories/r1
-    9.0.1 reasoner attempt.decompose#1 max_tokens=8192 logprobs=True
-        problem: The answer is one number, without its unit. /  / 12 trays of 8 rolls?
+    9.0.0 strategy.matched level=cognitive strategy=decompose diagnosis=complex rates=[[decompose 0.5] [direct 0.5]
+            [define 0.5] [example 0.5] [plan 0.5] [simplify 0.5]] round=2
+    9.0.1 reasoner attempt.decompose#1 max_tokens=8192 logprobs=True (problem as before)
     9.0.2 reply.reparsed role=reasoner source=9.0.1 reason=Final_answer: is no number
-    9.0.3 reasoner attempt.decompose#1 max_tokens=8192 logprobs=True
-        problem: The answer is one number, without its unit. /  / 12 trays of 8 rolls?
+    9.0.3 reasoner attempt.decompose#1 max_tokens=8192 logprobs=True (problem as before)
         assistant: Step 1: try. / Final_answer: \boxed{many}
         user: This reply could not be read. Final_answer: is no number. Write the whole reply [...]
     9.0.4 generated round=2 role=reasoner answer=96 source=9.0.3 parse=ok
     9.0.6 limit.reached which=calls
     9.0.7 experience.felt experience=JOL source=feel value=0 inputs=[[confidence 0] [equal 1]] round=2
-            subject=stories/r1
     10 experience.kept rounds=[1 2] of=2
     = (answer=96 ended_by=max_rounds confidence=0)
     """)

@@ -41,39 +41,29 @@ def test_an_answered_trajectory_is_checked_and_its_check_is_not() -> None:
         problem: What is six times four?
     2.0.1 generated round=0 role=thinker answer=24 source=2.0.0 parse=ok
     2.0.2 forked lanes=2 allow=[2 2]
-    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192
-        problem: What is six times four?
+    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / six fours / Final answer: 24
         steps_to_score: Step 1
     2.0.2.0.1 oracle.scored node=2.0.0 steps=[[1 1 1]] rewards=[1] value=1 source=2.0.2.0.0 parse=first
-    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192
-        problem: What is six times four?
-        trajectory: [Step 1] / six fours / Final answer: 24
+    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
     2.0.2.1.1 confidence.stated node=2.0.0 value=0.6 source=2.0.2.1.0 wording=A parse=first
     3 node.expanded round=0 node=opened children=[(node=2.0.0 strategy=direct depth=1 value=0.84)]
     5 frontier.scored round=1 scores=[[2.0.0 1.881] [opened 0.7359]] chosen=2.0.0 left=6
     6 forked lanes=1 allow=[5]
-    6.0.0 thinker thinker.verify temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
-        trajectory: [Step 1] / six fours / Final answer: 24
+    6.0.0 thinker thinker.verify temperature=0.4 top_p=0.95 max_tokens=8192 (problem, trajectory as before)
         scores: Step 1: Semantic=1.00, Logical=1.00, Fix=1.00
     6.0.1 generated round=1 role=thinker answer=24 source=6.0.0 parse=ok
     6.0.2 forked lanes=2 allow=[2 2]
-    6.0.2.0.0 oracle oracle temperature=0 max_tokens=8192
-        problem: What is six times four?
+    6.0.2.0.0 oracle oracle temperature=0 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / six fours / Final answer: 24 /  / [Step 2] / it holds / Final answer: 24
         steps_to_score: Step 1, Step 2
-    6.0.2.0.1 oracle.scored node=6.0.0 steps=[[1 1 1] [1 1 1]] rewards=[1 1] value=1 source=6.0.2.0.0
-            parse=first
-    6.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192
-        problem: What is six times four?
-        trajectory: [Step 1] / six fours / Final answer: 24 /  / [Step 2] / it holds / Final answer: 24
+    6.0.2.0.1 oracle.scored node=6.0.0 steps=[[1 1 1] [1 1 1]] rewards=[1 1] value=1 source=6.0.2.0.0 parse=first
+    6.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
     6.0.2.1.1 confidence.stated node=6.0.0 value=0.6 source=6.0.2.1.0 wording=A parse=first
     7 node.expanded round=1 node=2.0.0 children=[(node=6.0.0 strategy=verify depth=2 value=0.84)]
     9 frontier.scored round=2 scores=[[2.0.0 1.766] [opened 0.9264]] chosen=2.0.0 left=3
     10 forked lanes=1 allow=[3]
-    10.0.0 thinker thinker.verify#1 temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
+    10.0.0 thinker thinker.verify#1 temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / six fours / Final answer: 24
         scores: Step 1: Semantic=1.00, Logical=1.00, Fix=1.00
     10.0.1 generated round=2 role=thinker answer=24 source=10.0.0 parse=ok
@@ -95,34 +85,24 @@ def test_a_thought_that_repeats_another_is_no_node() -> None:
     2.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192
         problem: What is six times four?
     2.0.1 generated round=0 role=thinker answer=24 source=2.0.0 parse=ok
-    2.0.2 oracle oracle temperature=0 max_tokens=8192
-        problem: What is six times four?
+    2.0.2 oracle oracle temperature=0 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / six / Final answer: 24
         steps_to_score: Step 1
     2.0.3 oracle.scored node=2.0.0 steps=[[1 1 1]] rewards=[1] value=1 source=2.0.2 parse=first
-    2.0.4 confidence confidence.A temperature=0 max_tokens=8192
-        problem: What is six times four?
-        trajectory: [Step 1] / six / Final answer: 24
+    2.0.4 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
     2.0.5 confidence.stated node=2.0.0 value=0.5 source=2.0.4 wording=A parse=first
-    2.1.0 thinker thinker.decompose temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
+    2.1.0 thinker thinker.decompose temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
     2.1.1 generated round=0 role=thinker answer=24 source=2.1.0 parse=ok
     2.1.2 forked lanes=2 allow=[1 1]
-    2.1.2.0.0 oracle oracle temperature=0 max_tokens=8192
-        problem: What is six times four?
-        trajectory: [Step 1] / six / Final answer: 24
-        steps_to_score: Step 1
+    2.1.2.0.0 oracle oracle temperature=0 max_tokens=8192 (problem, trajectory, steps_to_score as before)
     2.1.2.0.1 oracle.scored node=2.1.0 steps=[[1 1 1]] rewards=[1] value=1 source=2.1.2.0.0 parse=first
-    2.1.2.1.0 confidence confidence.A temperature=0 max_tokens=8192
-        problem: What is six times four?
-        trajectory: [Step 1] / six / Final answer: 24
+    2.1.2.1.0 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
     2.1.2.1.1 confidence.stated node=2.1.0 value=0.5 source=2.1.2.1.0 wording=A parse=first
-    3 node.expanded round=0 node=opened children=[(node=2.0.0 strategy=direct depth=1 value=0.8)
-            (node=2.1.0 strategy=decompose depth=1 repeats=2.0.0)]
+    3 node.expanded round=0 node=opened children=[(node=2.0.0 strategy=direct depth=1 value=0.8) (node=2.1.0
+            strategy=decompose depth=1 repeats=2.0.0)]
     5 frontier.scored round=1 scores=[[opened 0.7359]] chosen=opened left=3
     6 forked lanes=1 allow=[3]
-    6.0.0 thinker thinker.direct#1 temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
+    6.0.0 thinker thinker.direct#1 temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
     6.0.1 generated round=1 role=thinker answer=24 source=6.0.0 parse=ok
     7 node.expanded round=1 node=opened children=[(node=6.0.0 strategy=direct depth=1 repeats=2.0.0)]
     10 search.decided action=return node=2.0.0 value=0.8 confidence=0.5 calls=7
@@ -140,39 +120,30 @@ def test_the_newest_step_alone_is_scored_where_that_is_set() -> None:
         problem: What is six times four?
     2.0.1 generated round=0 role=thinker source=2.0.0 parse=ok
     2.0.2 forked lanes=2 allow=[2 2]
-    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192
-        problem: What is six times four?
+    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / thought 1
         steps_to_score: Step 1
     2.0.2.0.1 oracle.scored node=2.0.0 steps=[[1 1 1]] rewards=[1] value=1 source=2.0.2.0.0 parse=first
-    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192
-        problem: What is six times four?
-        trajectory: [Step 1] / thought 1
+    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
     2.0.2.1.1 confidence.stated node=2.0.0 value=0.5 source=2.0.2.1.0 wording=A parse=first
     3 node.expanded round=0 node=opened children=[(node=2.0.0 strategy=direct depth=1 value=0.8)]
     5 frontier.scored round=1 scores=[[2.0.0 1.841] [opened 0.7359]] chosen=2.0.0 left=4
     6 forked lanes=1 allow=[3]
-    6.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
+    6.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / thoug
     6.0.1 generated round=1 role=thinker source=6.0.0 parse=ok
-    6.0.2 oracle oracle temperature=0 max_tokens=8192
-        problem: What is six times four?
+    6.0.2 oracle oracle temperature=0 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / thought 1 /  / [Step 2] / thought 2
         steps_to_score: Step 2
-    6.0.3 oracle.scored node=6.0.0 steps=[[1 1 1] [1 1 1]] rewards=[1 1] value=1 source=6.0.2
-            parse=first
+    6.0.3 oracle.scored node=6.0.0 steps=[[1 1 1] [1 1 1]] rewards=[1 1] value=1 source=6.0.2 parse=first
     6.0.4 limit.reached which=calls
     7 node.expanded round=1 node=2.0.0 children=[(node=6.0.0 strategy=direct depth=2 value=1)]
-    10 reasoner chain.closing temperature=0 max_tokens=8192
-        problem: What is six times four?
-        trajectory: [Step 1] / thought 1 /  / [Step 2] / thought 2
+    10 reasoner chain.closing temperature=0 max_tokens=8192 (problem, trajectory as before)
     11 generated round=2 role=reasoner answer=none source=10 parse=ok
     12 node.expanded round=2 node=6.0.0 children=[(node=10 strategy=closing depth=3)]
-    13 confidence confidence.A temperature=0 max_tokens=8192
-        problem: What is six times four?
-        trajectory: [Step 1] / thought 1 /  / [Step 2] / thought 2 /  / [Step 3] / Some work. /
-            Final_answer: \boxed{none} / Final answer: none
+    13 confidence confidence.A temperature=0 max_tokens=8192 (problem as before)
+        trajectory: [Step 1] / thought 1 /  / [Step 2] / thought 2 /  / [Step 3] / Some work. / Final_answer:
+            \boxed{none} / Final answer: none
     14 confidence.stated node=10 value=0.5 source=13 wording=A parse=first
     15 search.decided action=return node=10 value=0.5 confidence=0.5 calls=7
     = (answer=none ended_by=closed confidence=0.5 confidence_source=stated)
@@ -189,15 +160,11 @@ def test_a_search_that_its_limit_ends_gives_what_it_has() -> None:
         problem: What is six times four?
     2.0.1 generated round=0 role=thinker answer=24 source=2.0.0 parse=ok
     2.0.2 forked lanes=2 allow=[1 1]
-    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192
-        problem: What is six times four?
+    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / thought 1 / Final answer: 24
         steps_to_score: Step 1
-    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[0.5 0.5 0.5]] rewards=[0.5] value=0.5 source=2.0.2.0.0
-            parse=first
-    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192
-        problem: What is six times four?
-        trajectory: [Step 1] / thought 1 / Final answer: 24
+    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[0.5 0.5 0.5]] rewards=[0.5] value=0.5 source=2.0.2.0.0 parse=first
+    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
     2.0.2.1.1 confidence.stated node=2.0.0 value=0.5 source=2.0.2.1.0 wording=A parse=first
     3 node.expanded round=0 node=opened children=[(node=2.0.0 strategy=direct depth=1 value=0.5)]
     7 search.decided action=return node=2.0.0 value=0.5 confidence=0.5 calls=3
@@ -226,15 +193,11 @@ def test_a_vote_for_which_no_call_is_left_leaves_the_doubtful_answer() -> None:
         problem: What is six times four?
     2.0.1 generated round=0 role=thinker answer=20 source=2.0.0 parse=ok
     2.0.2 forked lanes=2 allow=[1 1]
-    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192
-        problem: What is six times four?
+    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / so / Final answer: 20
         steps_to_score: Step 1
-    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[0.5 0.5 0.5]] rewards=[0.5] value=0.5 source=2.0.2.0.0
-            parse=first
-    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192
-        problem: What is six times four?
-        trajectory: [Step 1] / so / Final answer: 20
+    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[0.5 0.5 0.5]] rewards=[0.5] value=0.5 source=2.0.2.0.0 parse=first
+    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
     2.0.2.1.1 confidence.stated node=2.0.0 value=0.5 source=2.0.2.1.0 wording=A parse=first
     3 node.expanded round=0 node=opened children=[(node=2.0.0 strategy=direct depth=1 value=0.5)]
     6 search.decided action=fallback node=2.0.0 value=0.5 confidence=0.5 calls=3
@@ -258,24 +221,18 @@ def test_a_vote_is_as_wide_as_the_calls_that_are_left() -> None:
         problem: What is six times four?
     2.0.1 generated round=0 role=thinker answer=20 source=2.0.0 parse=ok
     2.0.2 forked lanes=2 allow=[1 1]
-    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192
-        problem: What is six times four?
+    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / so / Final answer: 20
         steps_to_score: Step 1
-    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[0.5 0.5 0.5]] rewards=[0.5] value=0.5 source=2.0.2.0.0
-            parse=first
-    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192
-        problem: What is six times four?
-        trajectory: [Step 1] / so / Final answer: 20
+    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[0.5 0.5 0.5]] rewards=[0.5] value=0.5 source=2.0.2.0.0 parse=first
+    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
     2.0.2.1.1 confidence.stated node=2.0.0 value=0.5 source=2.0.2.1.0 wording=A parse=first
     3 node.expanded round=0 node=opened children=[(node=2.0.0 strategy=direct depth=1 value=0.5)]
     6 search.decided action=fallback node=2.0.0 value=0.5 confidence=0.5 calls=3
     8 forked lanes=2 allow=[1 1]
-    8.0.0 fallback chain temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
+    8.0.0 fallback chain temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
     8.0.1 generated round=0 role=fallback source=8.0.0 parse=unreadable
-    8.1.0 fallback chain#1 temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
+    8.1.0 fallback chain#1 temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
     8.1.1 generated round=1 role=fallback source=8.1.0 parse=unreadable
     9 voted votes=0 of=2 unreadable=2
     = (answer=20 ended_by=fallback confidence=0.5 confidence_source=stated)

@@ -35,26 +35,17 @@ def test_oracle_and_confidence_are_each_asked_again() -> None:
         problem: What is six times four?
     2.0.1 generated round=0 role=thinker answer=24 source=2.0.0 parse=ok
     2.0.2 forked lanes=2 allow=[2 2]
-    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192
-        problem: What is six times four?
+    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / six fours / Final answer: 24
         steps_to_score: Step 1
     2.0.2.0.1 reply.reparsed role=oracle source=2.0.2.0.0 reason=not in the format asked
-    2.0.2.0.2 oracle oracle temperature=0 max_tokens=8192
-        problem: What is six times four?
-        trajectory: [Step 1] / six fours / Final answer: 24
-        steps_to_score: Step 1
+    2.0.2.0.2 oracle oracle temperature=0 max_tokens=8192 (problem, trajectory, steps_to_score as before)
         assistant: Fine.
         user: Give the scores again in exactly this format, one line for each step and a number [...]
-    2.0.2.0.3 oracle.scored node=2.0.0 steps=[[1 1 1]] rewards=[1] value=1 source=2.0.2.0.2
-            parse=recovered
-    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192
-        problem: What is six times four?
-        trajectory: [Step 1] / six fours / Final answer: 24
+    2.0.2.0.3 oracle.scored node=2.0.0 steps=[[1 1 1]] rewards=[1] value=1 source=2.0.2.0.2 parse=recovered
+    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
     2.0.2.1.1 reply.reparsed role=confidence source=2.0.2.1.0 reason=not in the format asked
-    2.0.2.1.2 confidence confidence.A temperature=0 max_tokens=8192
-        problem: What is six times four?
-        trajectory: [Step 1] / six fours / Final answer: 24
+    2.0.2.1.2 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
         assistant: Sure.
         user: State it again in exactly this form, and write nothing else: / Confidence: 0.xx
     2.0.2.1.3 confidence.stated node=2.0.0 value=0.9 source=2.0.2.1.2 wording=A parse=recovered
@@ -80,36 +71,27 @@ def test_a_repair_that_scores_lower_is_left_aside() -> None:
         problem: What is six times four?
     2.0.1 generated round=0 role=thinker answer=24 source=2.0.0 parse=ok
     2.0.2 forked lanes=2 allow=[2 2]
-    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192
-        problem: What is six times four?
+    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / six fours / Final answer: 24
         steps_to_score: Step 1
-    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[0.4 0.4 0.4]] rewards=[0.4] value=0.4 low=1
-            source=2.0.2.0.0 parse=first
-    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192
-        problem: What is six times four?
-        trajectory: [Step 1] / six fours / Final answer: 24
+    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[0.4 0.4 0.4]] rewards=[0.4] value=0.4 low=1 source=2.0.2.0.0
+            parse=first
+    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
     2.0.2.1.1 confidence.stated node=2.0.0 value=0.8 source=2.0.2.1.0 wording=A parse=first
     3 node.expanded round=0 node=opened children=[(node=2.0.0 strategy=direct depth=1 value=0.56)]
     5 forked lanes=1 allow=[5]
-    5.0.0 repairer repairer temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
+    5.0.0 repairer repairer temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
         fault: Step 1: Semantic=0.40, Logical=0.40, Fix=0.40
         rejected_steps: [Step 1] / six fours / Final answer: 24
     5.0.1 generated round=0 role=repairer answer=20 source=5.0.0 parse=ok
     5.0.2 forked lanes=2 allow=[2 2]
-    5.0.2.0.0 oracle oracle temperature=0 max_tokens=8192
-        problem: What is six times four?
+    5.0.2.0.0 oracle oracle temperature=0 max_tokens=8192 (problem, steps_to_score as before)
         trajectory: [Step 1] / anew / Final answer: 20
-        steps_to_score: Step 1
-    5.0.2.0.1 oracle.scored node=5.0.0 steps=[[0.1 0.1 0.1]] rewards=[0.1] value=0.1 low=1
-            source=5.0.2.0.0 parse=first
-    5.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192
-        problem: What is six times four?
-        trajectory: [Step 1] / anew / Final answer: 20
+    5.0.2.0.1 oracle.scored node=5.0.0 steps=[[0.1 0.1 0.1]] rewards=[0.1] value=0.1 low=1 source=5.0.2.0.0
+            parse=first
+    5.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
     5.0.2.1.1 confidence.stated node=5.0.0 value=0.1 source=5.0.2.1.0 wording=A parse=first
-    6 node.repaired round=0 node=2.0.0 into=5.0.0 parent=opened step=1 depth=1 before=0.56 value=0.1
-            kept=old
+    6 node.repaired round=0 node=2.0.0 into=5.0.0 parent=opened step=1 depth=1 before=0.56 value=0.1 kept=old
     9 search.decided action=return node=2.0.0 value=0.56 confidence=0.8 calls=6
     = (answer=24 ended_by=budget confidence=0.8 confidence_source=stated)
     """)
@@ -130,38 +112,28 @@ def test_a_thought_is_split_at_its_marks_and_written_anew_from_the_first_low_ste
         problem: What is six times four?
     2.0.1 generated round=0 role=thinker answer=10 source=2.0.0 parse=ok
     2.0.2 forked lanes=2 allow=[2 2]
-    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192
-        problem: What is six times four?
-        trajectory: [Step 1] / Step 1: four /  / [Step 2] / Step 2: ten /  / [Step 3] / Step 3: so /
-            Final answer: 10
+    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192 (problem as before)
+        trajectory: [Step 1] / Step 1: four /  / [Step 2] / Step 2: ten /  / [Step 3] / Step 3: so / Final answer:
+            10
         steps_to_score: Step 1, Step 2, Step 3
-    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[1 1 1] [0.1 0.1 0.1] [1 1 1]] rewards=[1 0.1 1] value=0.7
-            low=2 source=2.0.2.0.0 parse=first
-    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192
-        problem: What is six times four?
-        trajectory: [Step 1] / Step 1: four /  / [Step 2] / Step 2: ten /  / [Step 3] / Step 3: so /
-            Final answer: 10
+    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[1 1 1] [0.1 0.1 0.1] [1 1 1]] rewards=[1 0.1 1] value=0.7 low=2
+            source=2.0.2.0.0 parse=first
+    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
     2.0.2.1.1 confidence.stated node=2.0.0 value=0.7 source=2.0.2.1.0 wording=A parse=first
     3 node.expanded round=0 node=opened children=[(node=2.0.0 strategy=direct depth=1 value=0.7)]
     5 forked lanes=1 allow=[4]
-    5.0.0 repairer repairer temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
+    5.0.0 repairer repairer temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / Step 1: four
         fault: Step 2: Semantic=0.10, Logical=0.10, Fix=0.10
         rejected_steps: [Step 2] / Step 2: ten /  / [Step 3] / Step 3: so / Final answer: 10
     5.0.1 generated round=0 role=repairer answer=24 source=5.0.0 parse=ok
-    5.0.2 oracle oracle temperature=0 max_tokens=8192
-        problem: What is six times four?
+    5.0.2 oracle oracle temperature=0 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / Step 1: four /  / [Step 2] / Step 2: six fours / Final answer: 24
         steps_to_score: Step 1, Step 2
-    5.0.3 oracle.scored node=5.0.0 steps=[[1 1 1] [1 1 1]] rewards=[1 1] value=1 source=5.0.2
-            parse=first
-    5.0.4 confidence confidence.A temperature=0 max_tokens=8192
-        problem: What is six times four?
-        trajectory: [Step 1] / Step 1: four /  / [Step 2] / Step 2: six fours / Final answer: 24
+    5.0.3 oracle.scored node=5.0.0 steps=[[1 1 1] [1 1 1]] rewards=[1 1] value=1 source=5.0.2 parse=first
+    5.0.4 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
     5.0.5 confidence.stated node=5.0.0 value=0.7 source=5.0.4 wording=A parse=first
-    6 node.repaired round=0 node=2.0.0 into=5.0.0 parent=opened step=2 depth=1 before=0.7 value=0.88
-            kept=new
+    6 node.repaired round=0 node=2.0.0 into=5.0.0 parent=opened step=2 depth=1 before=0.7 value=0.88 kept=new
     9 search.decided action=return node=5.0.0 value=0.88 confidence=0.7 calls=6
     = (answer=24 ended_by=budget confidence=0.7 confidence_source=stated)
     """)
@@ -187,46 +159,36 @@ def test_a_shadow_run_spares_the_node_that_it_is_about() -> None:
         problem: What is six times four?
     2.0.1 generated round=0 role=thinker source=2.0.0 parse=ok
     2.0.2 forked lanes=2 allow=[1 1]
-    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192
-        problem: What is six times four?
+    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / four
         steps_to_score: Step 1
-    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[0.1 0.1 0.1]] rewards=[0.1] value=0.1 low=1
-            source=2.0.2.0.0 parse=first
-    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192
-        problem: What is six times four?
-        trajectory: [Step 1] / four
+    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[0.1 0.1 0.1]] rewards=[0.1] value=0.1 low=1 source=2.0.2.0.0
+            parse=first
+    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
     2.0.2.1.1 confidence.stated node=2.0.0 value=0.1 source=2.0.2.1.0 wording=A parse=first
     3 node.expanded round=0 node=opened children=[(node=2.0.0 strategy=direct depth=1 value=0.1)]
     5 frontier.scored round=1 scores=[[2.0.0 1.141] [opened 0.7359]] chosen=2.0.0 left=7
     6 forked lanes=1 allow=[5]
-    6.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
-        trajectory: [Step 1] / four
+    6.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192 (problem, trajectory as before)
     6.0.1 generated round=1 role=thinker answer=24 source=6.0.0 parse=ok
     6.0.2 forked lanes=2 allow=[2 2]
-    6.0.2.0.0 oracle oracle temperature=0 max_tokens=8192
-        problem: What is six times four?
+    6.0.2.0.0 oracle oracle temperature=0 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / four /  / [Step 2] / six fours / Final answer: 24
         steps_to_score: Step 1, Step 2
-    6.0.2.0.1 oracle.scored node=6.0.0 steps=[[0.1 0.1 0.1] [0.1 0.1 0.1]] rewards=[0.1 0.1] value=0.1
-            low=1 source=6.0.2.0.0 parse=first
-    6.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192
-        problem: What is six times four?
-        trajectory: [Step 1] / four /  / [Step 2] / six fours / Final answer: 24
+    6.0.2.0.1 oracle.scored node=6.0.0 steps=[[0.1 0.1 0.1] [0.1 0.1 0.1]] rewards=[0.1 0.1] value=0.1 low=1
+            source=6.0.2.0.0 parse=first
+    6.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
     6.0.2.1.1 confidence.stated node=6.0.0 value=0.1 source=6.0.2.1.0 wording=A parse=first
     7 node.expanded round=1 node=2.0.0 children=[(node=6.0.0 strategy=direct depth=2 value=0.1)]
     9 frontier.scored round=2 scores=[[2.0.0 1.026] [opened 0.9264]] chosen=2.0.0 left=4
     10 forked lanes=1 allow=[4]
-    10.0.0 thinker thinker.direct#1 temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
+    10.0.0 thinker thinker.direct#1 temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / four
     10.0.1 generated round=2 role=thinker answer=24 source=10.0.0 parse=ok
     11 node.expanded round=2 node=2.0.0 children=[(node=10.0.0 strategy=direct depth=2 repeats=6.0.0)]
     13 frontier.scored round=3 scores=[[opened 1.041] [2.0.0 0.9497]] chosen=opened left=3
     14 forked lanes=1 allow=[3]
-    14.0.0 thinker thinker.direct#1 temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
+    14.0.0 thinker thinker.direct#1 temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
     14.0.1 generated round=3 role=thinker source=14.0.0 parse=ok
     15 node.expanded round=3 node=opened children=[(node=14.0.0 strategy=direct depth=1 repeats=2.0.0)]
     18 search.decided action=return node=6.0.0 value=0.1 confidence=0.1 calls=8
@@ -248,32 +210,23 @@ def test_an_expanded_node_is_closed_where_that_is_set() -> None:
         problem: What is six times four?
     2.0.1 generated round=0 role=thinker source=2.0.0 parse=ok
     2.0.2 forked lanes=2 allow=[2 2]
-    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192
-        problem: What is six times four?
+    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / four
         steps_to_score: Step 1
-    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[0.5 0.5 0.5]] rewards=[0.5] value=0.5 source=2.0.2.0.0
-            parse=first
-    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192
-        problem: What is six times four?
-        trajectory: [Step 1] / four
+    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[0.5 0.5 0.5]] rewards=[0.5] value=0.5 source=2.0.2.0.0 parse=first
+    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
     2.0.2.1.1 confidence.stated node=2.0.0 value=0.5 source=2.0.2.1.0 wording=A parse=first
     3 node.expanded round=0 node=opened children=[(node=2.0.0 strategy=direct depth=1 value=0.5)]
     5 frontier.scored round=1 scores=[[2.0.0 1.541]] chosen=2.0.0 left=6
     6 forked lanes=1 allow=[4]
-    6.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
-        trajectory: [Step 1] / four
+    6.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192 (problem, trajectory as before)
     6.0.1 generated round=1 role=thinker answer=24 source=6.0.0 parse=ok
-    6.0.2 oracle oracle temperature=0 max_tokens=8192
-        problem: What is six times four?
+    6.0.2 oracle oracle temperature=0 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / four /  / [Step 2] / six fours / Final answer: 24
         steps_to_score: Step 1, Step 2
-    6.0.3 oracle.scored node=6.0.0 steps=[[0.5 0.5 0.5] [0.5 0.5 0.5]] rewards=[0.5 0.5] value=0.5
-            source=6.0.2 parse=first
-    6.0.4 confidence confidence.A temperature=0 max_tokens=8192
-        problem: What is six times four?
-        trajectory: [Step 1] / four /  / [Step 2] / six fours / Final answer: 24
+    6.0.3 oracle.scored node=6.0.0 steps=[[0.5 0.5 0.5] [0.5 0.5 0.5]] rewards=[0.5 0.5] value=0.5 source=6.0.2
+            parse=first
+    6.0.4 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
     6.0.5 confidence.stated node=6.0.0 value=0.5 source=6.0.4 wording=A parse=first
     7 node.expanded round=1 node=2.0.0 children=[(node=6.0.0 strategy=direct depth=2 value=0.5)]
     10 search.decided action=return node=6.0.0 value=0.5 confidence=0.5 calls=6
@@ -295,15 +248,12 @@ def test_an_answer_that_was_pruned_leaves_no_call_for_another() -> None:
         problem: What is six times four?
     2.0.1 generated round=0 role=thinker answer=24 source=2.0.0 parse=ok
     2.0.2 forked lanes=2 allow=[1 1]
-    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192
-        problem: What is six times four?
+    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / six fours / Final answer: 24
         steps_to_score: Step 1
-    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[0.1 0.1 0.1]] rewards=[0.1] value=0.1 low=1
-            source=2.0.2.0.0 parse=first
-    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192
-        problem: What is six times four?
-        trajectory: [Step 1] / six fours / Final answer: 24
+    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[0.1 0.1 0.1]] rewards=[0.1] value=0.1 low=1 source=2.0.2.0.0
+            parse=first
+    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
     2.0.2.1.1 confidence.stated node=2.0.0 value=0.1 source=2.0.2.1.0 wording=A parse=first
     3 node.expanded round=0 node=opened children=[(node=2.0.0 strategy=direct depth=1 value=0.1)]
     4 node.pruned round=0 node=2.0.0 value=0.1

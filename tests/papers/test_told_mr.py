@@ -42,21 +42,16 @@ def test_a_strategy_is_proposed_and_competes_until_the_problem_is_solved() -> No
     1 step step temperature=0.7 top_p=1 max_tokens=8192
         problem: Make 24 of 2 3 4 1.
     2 generated round=0 role=step source=1 parse=ok
-    3 judge judge.A temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    3 judge judge.A temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / step 1 is 2 * 1
         steps_made: 1
         weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8
-    4 reward.judged round=0 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.54 self_judged=True
-            steps=1 source=3 parse=ok
-    5 reporter reporter temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-        trajectory: [Step 1] / step 1 is 2 * 1
+    4 reward.judged round=0 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.54 self_judged=True steps=1 source=3
+            parse=ok
+    5 reporter reporter temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory as before)
     6 progress.reported round=0 source=5 parse=ok
-    7 embed
-        Current_attempts: / - attempt 1 / Observations: / - it goes well
-    8 meta_reasoner meta_reasoner temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    7 embed: Current_attempts: / - attempt 1 / Observations: / - it goes well
+    8 meta_reasoner meta_reasoner temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         report: Current_attempts: / - attempt 1 / Observations: / - it goes well
         judgement: so
     9 embed
@@ -66,47 +61,33 @@ def test_a_strategy_is_proposed_and_competes_until_the_problem_is_solved() -> No
         Begin once more from nothing and look for another way to the goal.
     10 strategy.proposed round=1 result=added arm=a4 parent=a1 similarity=0.6172 source=8 parse=ok
     11 strategy.chosen round=1 arm=a1 how=warmup scores=[[a1 0.2] [a2 0.2] [a3 0.2] [a4 0.2]]
-    13 step step temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-        trajectory: [Step 1] / step 1 is 2 * 1
-        advice: Keep to the present course, and be concrete about what comes next. /  / Reflection: r /
-            Fact_check: f
+    13 step step temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory as before)
+        advice: Keep to the present course, and be concrete about what comes next. /  / Reflection: r / Fact_check:
+            f
     14 generated round=1 role=step source=13 parse=ok
-    15 judge judge.A temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    15 judge judge.A temperature=0.7 top_p=1 max_tokens=8192 (problem, weights as before)
         trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2
         steps_made: 2
-        weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8
-    16 reward.judged round=1 arm=a1 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.52
-            self_judged=True steps=2 source=15 parse=ok
-    17 reporter reporter temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-        trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2
+    16 reward.judged round=1 arm=a1 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.52 self_judged=True steps=2
+            source=15 parse=ok
+    17 reporter reporter temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory as before)
     18 progress.reported round=1 source=17 parse=ok
-    19 embed
-        Current_attempts: / - attempt 2 / Observations: / - it goes well
-    20 meta_reasoner meta_reasoner temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    19 embed: Current_attempts: / - attempt 2 / Observations: / - it goes well
+    20 meta_reasoner meta_reasoner temperature=0.7 top_p=1 max_tokens=8192 (problem, judgement as before)
         report: Current_attempts: / - attempt 2 / Observations: / - it goes well
-        judgement: so
-    21 embed
-        Keep one of the factors for the end.
+    21 embed: Keep one of the factors for the end.
     22 strategy.proposed round=2 result=merged arm=a4 similarity=1 source=20 parse=ok
     23 strategy.chosen round=2 arm=a2 how=warmup scores=[[a1 0.3838] [a2 0.2] [a3 0.2] [a4 0.2]]
-    25 step step temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-        trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2
-        advice: Go back to the step in which the error came up, put it right, and go on from there. /  /
-            Reflection: r / Fact_check: f
+    25 step step temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory as before)
+        advice: Go back to the step in which the error came up, put it right, and go on from there. /  / Reflection:
+            r / Fact_check: f
     26 generated round=2 role=step answer=2*3*4*1 source=25 parse=ok
-    27 judge judge.A temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-        trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2 /  / [Step 3] / step 3 is
-            2 * 3 / Final answer: 2*3*4*1
+    27 judge judge.A temperature=0.7 top_p=1 max_tokens=8192 (problem, weights as before)
+        trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2 /  / [Step 3] / step 3 is 2 * 3 /
+            Final answer: 2*3*4*1
         steps_made: 3
-        weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8
-    28 reward.judged round=2 arm=a2 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.5 self_judged=True
-            steps=3 source=27 parse=ok
+    28 reward.judged round=2 arm=a2 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.5 self_judged=True steps=3
+            source=27 parse=ok
     = (answer=2*3*4*1 ended_by=solved confidence=0.7 confidence_source=value)
     """)
 
@@ -117,38 +98,29 @@ def test_a_proposal_that_names_a_number_of_the_problem_is_refused() -> None:
     1 step step temperature=0.7 top_p=1 max_tokens=8192
         problem: Make 24 of 2 3 4 1.
     2 generated round=0 role=step source=1 parse=ok
-    3 judge judge.A temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    3 judge judge.A temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / step 1 is 2 * 1
         steps_made: 1
         weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8
-    4 reward.judged round=0 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.54 self_judged=True
-            steps=1 source=3 parse=ok
-    5 reporter reporter temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-        trajectory: [Step 1] / step 1 is 2 * 1
+    4 reward.judged round=0 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.54 self_judged=True steps=1 source=3
+            parse=ok
+    5 reporter reporter temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory as before)
     6 progress.reported round=0 source=5 parse=ok
-    7 embed
-        Current_attempts: / - attempt 1 / Observations: / - it goes well
-    8 meta_reasoner meta_reasoner temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    7 embed: Current_attempts: / - attempt 1 / Observations: / - it goes well
+    8 meta_reasoner meta_reasoner temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         report: Current_attempts: / - attempt 1 / Observations: / - it goes well
         judgement: so
     9 strategy.proposed round=1 result=refused reason=it names numbers of this problem source=8 parse=ok
     10 strategy.chosen round=1 arm=a1 how=warmup scores=[[a1 0.2] [a2 0.2] [a3 0.2]]
-    12 step step temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-        trajectory: [Step 1] / step 1 is 2 * 1
-        advice: Keep to the present course, and be concrete about what comes next. /  / Reflection: r /
-            Fact_check: f
+    12 step step temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory as before)
+        advice: Keep to the present course, and be concrete about what comes next. /  / Reflection: r / Fact_check:
+            f
     13 generated round=1 role=step answer=2*3*4*1 source=12 parse=ok
-    14 judge judge.A temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    14 judge judge.A temperature=0.7 top_p=1 max_tokens=8192 (problem, weights as before)
         trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2 / Final answer: 2*3*4*1
         steps_made: 2
-        weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8
-    15 reward.judged round=1 arm=a1 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.52
-            self_judged=True steps=2 source=14 parse=ok
+    15 reward.judged round=1 arm=a1 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.52 self_judged=True steps=2
+            source=14 parse=ok
     = (answer=2*3*4*1 ended_by=solved confidence=0.7 confidence_source=value)
     """)
 
@@ -159,40 +131,30 @@ def test_a_note_that_cannot_be_read_proposes_nothing_and_the_last_call_answers()
     1 step step temperature=0.7 top_p=1 max_tokens=8192
         problem: Make 24 of 2 3 4 1.
     2 generated round=0 role=step source=1 parse=ok
-    3 judge judge.A temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    3 judge judge.A temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / step 1 is 2 * 1
         steps_made: 1
         weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8
-    4 reward.judged round=0 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.54 self_judged=True
-            steps=1 source=3 parse=ok
-    5 embed
-        [Step 1] / step 1 is 2 * 1
-    6 meta_reasoner meta_reasoner temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    4 reward.judged round=0 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.54 self_judged=True steps=1 source=3
+            parse=ok
+    5 embed: [Step 1] / step 1 is 2 * 1
+    6 meta_reasoner meta_reasoner temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         report: [Step 1] / step 1 is 2 * 1
         judgement: so
     7 reply.reparsed role=meta_reasoner source=6 reason=Reflection: missing
-    8 meta_reasoner meta_reasoner temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-        report: [Step 1] / step 1 is 2 * 1
-        judgement: so
+    8 meta_reasoner meta_reasoner temperature=0.7 top_p=1 max_tokens=8192 (problem, report, judgement as before)
         assistant: Hm.
         user: This reply could not be read. Reflection: missing. Write the whole reply again, in [...]
-    9 strategy.proposed round=1 result=refused reason=no general strategy that can be read source=8
-            parse=fallback
+    9 strategy.proposed round=1 result=refused reason=no general strategy that can be read source=8 parse=fallback
     10 strategy.chosen round=1 arm=a1 how=warmup scores=[[a1 0.2] [a2 0.2] [a3 0.2]]
-    12 step step temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-        trajectory: [Step 1] / step 1 is 2 * 1
+    12 step step temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory as before)
         advice: Keep to the present course, and be concrete about what comes next.
         steps_left: This is the last step.
     13 generated round=1 role=step source=12 parse=ok
     14 limit.reached which=calls
-    16 reasoner chain.closing temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-        trajectory: [Step 1] / Reasoning: the advice says so / Next_step: step 1 is 2 * 1 / State: OPEN
-            /  / [Step 2] / Reasoning: the advice says so / Next_step: step 2 is 2 * 2 / State: OPEN
+    16 reasoner chain.closing temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
+        trajectory: [Step 1] / Reasoning: the advice says so / Next_step: step 1 is 2 * 1 / State: OPEN /  / [Step
+            2] / Reasoning: the advice says so / Next_step: step 2 is 2 * 2 / State: OPEN
     17 generated round=0 role=closing answer=2*3*4*1 source=16 parse=ok
     = (answer=2*3*4*1 ended_by=limit limit=calls)
     """)
@@ -207,25 +169,20 @@ def test_what_earlier_episodes_earned_decides_who_advises() -> None:
     2 step step temperature=0.7 top_p=1 max_tokens=8192
         problem: Make 24 of 2 3 4 1.
     3 generated round=0 role=step source=2 parse=ok
-    4 reporter reporter temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    4 reporter reporter temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / step 1 is 2 * 1
     5 progress.reported round=0 source=4 parse=ok
-    6 embed
-        Current_attempts: / - attempt 1 / Observations: / - it goes well
+    6 embed: Current_attempts: / - attempt 1 / Observations: / - it goes well
     7 strategy.chosen round=1 arm=a1 how=ucb scores=[[a1 0.4014] [a2 0.3751] [a3 0.2]]
-    9 step step temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-        trajectory: [Step 1] / step 1 is 2 * 1
+    9 step step temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory as before)
         advice: Keep to the present course, and be concrete about what comes next.
     10 generated round=1 role=step answer=2*3*4*1 source=9 parse=ok
-    11 judge judge.A temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    11 judge judge.A temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2 / Final answer: 2*3*4*1
         steps_made: 2
         weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8
-    12 reward.judged round=1 arm=a1 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.52
-            self_judged=True steps=2 source=11 parse=ok
+    12 reward.judged round=1 arm=a1 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.52 self_judged=True steps=2
+            source=11 parse=ok
     = (answer=2*3*4*1 ended_by=solved confidence=0.7 confidence_source=value)
     """)
 
@@ -236,34 +193,29 @@ def test_arms_by_a_draw_and_nobody_judges_what_serves_nothing() -> None:
     1 step step temperature=0.7 top_p=1 max_tokens=8192
         problem: Make 24 of 2 3 4 1.
     2 generated round=0 role=step source=1 parse=ok
-    3 reporter reporter temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    3 reporter reporter temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / step 1 is 2 * 1
     4 progress.reported round=0 source=3 parse=ok
     5 strategy.chosen round=1 arm=a1 how=random
-    7 step step temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    7 step step temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         trajectory: step 1 is 2 * 1
         advice: Keep to the present course, and be concrete about what comes next.
     8 generated round=1 role=step source=7 parse=ok
-    9 reporter reporter temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    9 reporter reporter temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2
     10 progress.reported round=1 source=9 parse=ok
     11 strategy.chosen round=2 arm=a2 how=random
-    13 step step temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    13 step step temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         trajectory: step 2 is 2 * 2
         advice: Go back to the step in which the error came up, put it right, and go on from there.
     14 generated round=2 role=step answer=2*3*4*1 source=13 parse=ok
-    15 judge judge.A temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-        trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2 /  / [Step 3] / step 3 is
-            2 * 3 / Final answer: 2*3*4*1
+    15 judge judge.A temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
+        trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2 /  / [Step 3] / step 3 is 2 * 3 /
+            Final answer: 2*3*4*1
         steps_made: 3
         weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8
-    16 reward.judged round=2 arm=a2 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.5 self_judged=True
-            steps=3 source=15 parse=ok
+    16 reward.judged round=2 arm=a2 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.5 self_judged=True steps=3
+            source=15 parse=ok
     = (answer=2*3*4*1 ended_by=solved confidence=0.7 confidence_source=value)
     """)
 
@@ -274,43 +226,35 @@ def test_a_model_picks_a_listed_arm_and_its_report_is_what_the_judge_sees() -> N
     1 step step temperature=0.7 top_p=1 max_tokens=8192
         problem: Make 24 of 2 3 4 1.
     2 generated round=0 role=step source=1 parse=ok
-    3 reporter reporter temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    3 reporter reporter temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / step 1 is 2 * 1
     4 progress.reported round=0 source=3 parse=ok
-    5 judge judge.A temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    5 judge judge.A temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         trajectory: Current_attempts: / - attempt 1 / Observations: / - it goes well
         steps_made: 1
         weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8
-    6 reward.judged round=0 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.54 self_judged=True
-            steps=1 source=5 parse=ok
-    7 meta_reasoner meta_reasoner.pick temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    6 reward.judged round=0 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.54 self_judged=True steps=1 source=5
+            parse=ok
+    7 meta_reasoner meta_reasoner.pick temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         report: Current_attempts: / - attempt 1 / Observations: / - it goes well
         judgement: so
-        strategies: a1: when: The work goes well. Do: Keep to the present course, and be concrete about
-            what comes next. / a2: when: A step made on the way is wrong. Do: Go back to the step in
-            which the error came up, put it right, and go on from there. / a3: when: There is too little
-            progress, or the approach does not seem to work. Do: Begin once more from nothing and look
-            for another way to the goal.
+        strategies: a1: when: The work goes well. Do: Keep to the present course, and be concrete about what comes
+            next. / a2: when: A step made on the way is wrong. Do: Go back to the step in which the error came up,
+            put it right, and go on from there. / a3: when: There is too little progress, or the approach does not
+            seem to work. Do: Begin once more from nothing and look for another way to the goal.
     8 strategy.chosen round=1 arm=a3 how=direct source=7
-    10 step step temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    10 step step temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / step 1 is 2 * 1
         advice: Begin once more from nothing and look for another way to the goal.
     11 generated round=1 role=step answer=2*3*4*1 source=10 parse=ok
-    12 reporter reporter temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    12 reporter reporter temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / step 2 is 2 * 2 / Final answer: 2*3*4*1
     13 progress.reported round=1 source=12 parse=ok
-    14 judge judge.A temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    14 judge judge.A temperature=0.7 top_p=1 max_tokens=8192 (problem, weights as before)
         trajectory: Current_attempts: / - attempt 2 / Observations: / - it goes well
         steps_made: 2
-        weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8
-    15 reward.judged round=1 arm=a3 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.52
-            self_judged=True steps=2 source=14 parse=ok
+    15 reward.judged round=1 arm=a3 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.52 self_judged=True steps=2
+            source=14 parse=ok
     = (answer=2*3*4*1 ended_by=solved confidence=0.7 confidence_source=value)
     """)
 
@@ -321,30 +265,24 @@ def test_a_model_advises_freely() -> None:
     1 step step temperature=0.7 top_p=1 max_tokens=8192
         problem: Make 24 of 2 3 4 1.
     2 generated round=0 role=step source=1 parse=ok
-    3 judge judge.A temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    3 judge judge.A temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / step 1 is 2 * 1
         steps_made: 1
         weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8
-    4 reward.judged round=0 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.54 self_judged=True
-            steps=1 source=3 parse=ok
-    5 meta_reasoner meta_reasoner temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    4 reward.judged round=0 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.54 self_judged=True steps=1 source=3
+            parse=ok
+    5 meta_reasoner meta_reasoner temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         report: [Step 1] / step 1 is 2 * 1
         judgement: so
     6 strategy.chosen round=1 how=direct source=5
-    8 step step temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-        trajectory: [Step 1] / step 1 is 2 * 1
+    8 step step temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory as before)
         advice: Use the factor 4 last.
     9 generated round=1 role=step answer=2*3*4*1 source=8 parse=ok
-    10 judge judge.A temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    10 judge judge.A temperature=0.7 top_p=1 max_tokens=8192 (problem, weights as before)
         trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2 / Final answer: 2*3*4*1
         steps_made: 2
-        weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8
-    11 reward.judged round=1 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.52 self_judged=True
-            steps=2 source=10 parse=ok
+    11 reward.judged round=1 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.52 self_judged=True steps=2 source=10
+            parse=ok
     = (answer=2*3*4*1 ended_by=solved confidence=0.7 confidence_source=value)
     """)
 
@@ -363,26 +301,21 @@ def test_four_weighted_ratings_are_told_of_the_strategy() -> None:
     1 step step temperature=0.7 top_p=1 max_tokens=8192
         problem: Make 24 of 2 3 4 1.
     2 generated round=0 role=step source=1 parse=ok
-    3 reporter reporter temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    3 reporter reporter temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / so
     4 progress.reported round=0 source=3 parse=ok
-    5 embed
-        Current_attempts: / - 2 and 3 were multiplied / Observations: / - it goes well
+    5 embed: Current_attempts: / - 2 and 3 were multiplied / Observations: / - it goes well
     6 strategy.chosen round=1 arm=a1 how=warmup scores=[[a1 0.2] [a2 0.2] [a3 0.2]]
-    8 step step temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-        trajectory: [Step 1] / so
+    8 step step temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory as before)
         advice: Keep to the present course, and be concrete about what comes next.
         steps_left: This is the last step.
     9 generated round=1 role=step source=8 parse=ok
-    10 judge judge.B temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    10 judge judge.B temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / so /  / [Step 2] / so
         strategy: Keep to the present course, and be concrete about what comes next.
         steps_made: 2
-    11 reward.judged round=1 arm=a1 parts=[[Completion 0.5] [Quality 0.5] [Efficiency 0.5] [Alignment
-            0.5]] progress=0.5 reward=0.5 self_judged=True steps=2 source=10 parse=ok
+    11 reward.judged round=1 arm=a1 parts=[[Completion 0.5] [Quality 0.5] [Efficiency 0.5] [Alignment 0.5]]
+            progress=0.5 reward=0.5 self_judged=True steps=2 source=10 parse=ok
     = (ended_by=max_rounds confidence=0.5 confidence_source=value)
     """)
 
@@ -394,48 +327,32 @@ def test_a_judge_that_cannot_be_read_may_count_as_the_lowest() -> None:
     1 step step temperature=0.7 top_p=1 max_tokens=8192
         problem: Make 24 of 2 3 4 1.
     2 generated round=0 role=step source=1 parse=ok
-    3 judge judge.A temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    3 judge judge.A temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / step 1 is 2 * 1
         steps_made: 1
         weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8
     4 reply.reparsed role=judge source=3 reason=C_c: missing
-    5 judge judge.A temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-        trajectory: [Step 1] / step 1 is 2 * 1
-        steps_made: 1
-        weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8
+    5 judge judge.A temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory, steps_made, weights as before)
         assistant: Hm.
         user: This reply could not be read. C_c: missing. Write the whole reply again, in the form [...]
-    6 reward.judged round=0 parts=[[C_c 0] [C_a 0]] progress=0 reward=-0.02 self_judged=True steps=1
-            source=5 parse=fallback
-    7 reporter reporter temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-        trajectory: [Step 1] / step 1 is 2 * 1
+    6 reward.judged round=0 parts=[[C_c 0] [C_a 0]] progress=0 reward=-0.02 self_judged=True steps=1 source=5
+            parse=fallback
+    7 reporter reporter temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory as before)
     8 progress.reported round=0 source=7 parse=ok
-    9 embed
-        Current_attempts: / - attempt 1 / Observations: / - it goes well
+    9 embed: Current_attempts: / - attempt 1 / Observations: / - it goes well
     10 strategy.chosen round=1 arm=a1 how=warmup scores=[[a1 0.2] [a2 0.2] [a3 0.2]]
-    12 step step temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-        trajectory: [Step 1] / step 1 is 2 * 1
+    12 step step temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory as before)
         advice: Keep to the present course, and be concrete about what comes next.
     13 generated round=1 role=step answer=2*3*4*1 source=12 parse=ok
-    14 judge judge.A temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    14 judge judge.A temperature=0.7 top_p=1 max_tokens=8192 (problem, weights as before)
         trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2 / Final answer: 2*3*4*1
         steps_made: 2
-        weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8
     15 reply.reparsed role=judge source=14 reason=C_c: missing
-    16 judge judge.A temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-        trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2 / Final answer: 2*3*4*1
-        steps_made: 2
-        weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8
+    16 judge judge.A temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory, steps_made, weights as before)
         assistant: Hm.
         user: This reply could not be read. C_c: missing. Write the whole reply again, in the form [...]
-    17 reward.judged round=1 arm=a1 parts=[[C_c 0] [C_a 0]] progress=0 reward=-0.04 self_judged=True
-            steps=2 source=16 parse=fallback
+    17 reward.judged round=1 arm=a1 parts=[[C_c 0] [C_a 0]] progress=0 reward=-0.04 self_judged=True steps=2
+            source=16 parse=fallback
     = (answer=2*3*4*1 ended_by=solved confidence=0 confidence_source=value)
     """)
 
@@ -446,17 +363,12 @@ def test_a_judge_that_cannot_be_read_leaves_the_reward_unknown() -> None:
     1 step step temperature=0.7 top_p=1 max_tokens=8192
         problem: Make 24 of 2 3 4 1.
     2 generated round=0 role=step answer=2*3*4*1 source=1 parse=ok
-    3 judge judge.A temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    3 judge judge.A temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / step 1 is 2 * 1 / Final answer: 2*3*4*1
         steps_made: 1
         weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8
     4 reply.reparsed role=judge source=3 reason=C_c: missing
-    5 judge judge.A temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-        trajectory: [Step 1] / step 1 is 2 * 1 / Final answer: 2*3*4*1
-        steps_made: 1
-        weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8
+    5 judge judge.A temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory, steps_made, weights as before)
         assistant: Hm.
         user: This reply could not be read. C_c: missing. Write the whole reply again, in the form [...]
     6 reward.judged round=0 self_judged=True steps=1 source=5 parse=fallback

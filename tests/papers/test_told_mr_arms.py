@@ -46,17 +46,14 @@ def test_a_new_arm_is_chosen_for_being_new_and_its_whole_note_is_told() -> None:
     1 step step temperature=0.7 top_p=1 max_tokens=8192
         problem: Make 24 of 2 3 4 1.
     2 generated round=0 role=step source=1 parse=ok
-    3 judge judge.A temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    3 judge judge.A temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / step 1 is 2 * 1
         steps_made: 1
         weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8
-    4 reward.judged round=0 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.54 self_judged=True
-            steps=1 source=3 parse=ok
-    5 embed
-        [Step 1] / step 1 is 2 * 1
-    6 meta_reasoner meta_reasoner temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    4 reward.judged round=0 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.54 self_judged=True steps=1 source=3
+            parse=ok
+    5 embed: [Step 1] / step 1 is 2 * 1
+    6 meta_reasoner meta_reasoner temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         report: [Step 1] / step 1 is 2 * 1
         judgement: so
     7 embed
@@ -66,18 +63,14 @@ def test_a_new_arm_is_chosen_for_being_new_and_its_whole_note_is_told() -> None:
         Begin once more from nothing and look for another way to the goal.
     8 strategy.proposed round=1 result=added arm=a4 parent=a1 similarity=0.6172 source=6 parse=ok
     9 strategy.chosen round=1 arm=a4 how=explore scores=[[a1 0.2] [a2 0.2] [a3 0.2] [a4 0.2]]
-    11 step step temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-        trajectory: [Step 1] / step 1 is 2 * 1
+    11 step step temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory as before)
         advice: Reflection: r / Fact_check: f / Thought: t / Action: Use the factor 4 last.
     12 generated round=1 role=step answer=2*3*4*1 source=11 parse=ok
-    13 judge judge.A temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    13 judge judge.A temperature=0.7 top_p=1 max_tokens=8192 (problem, weights as before)
         trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2 / Final answer: 2*3*4*1
         steps_made: 2
-        weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8
-    14 reward.judged round=1 arm=a4 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.52
-            self_judged=True steps=2 source=13 parse=ok
+    14 reward.judged round=1 arm=a4 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.52 self_judged=True steps=2
+            source=13 parse=ok
     = (answer=2*3*4*1 ended_by=solved confidence=0.7 confidence_source=value)
     """)
 
@@ -97,10 +90,8 @@ def test_a_scope_that_is_full_gives_up_its_worst_arm_for_a_new_one() -> None:
     1 step step temperature=0.7 top_p=1 max_tokens=8192
         problem: Make 24 of 2 3 4 1.
     2 generated round=0 role=step source=1 parse=ok
-    3 embed
-        [Step 1] / step 1 is 2 * 1
-    4 meta_reasoner meta_reasoner temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    3 embed: [Step 1] / step 1 is 2 * 1
+    4 meta_reasoner meta_reasoner temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         report: [Step 1] / step 1 is 2 * 1
     5 embed
         Look at the other side of it.
@@ -109,64 +100,44 @@ def test_a_scope_that_is_full_gives_up_its_worst_arm_for_a_new_one() -> None:
         Begin once more from nothing and look for another way to the goal.
     6 strategy.proposed round=1 result=added arm=a4 parent=a2 similarity=0.3833 source=4 parse=ok
     7 strategy.chosen round=1 arm=a1 how=warmup scores=[[a1 0.2] [a2 0.2] [a3 0.2] [a4 0.2]]
-    9 step step temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    9 step step temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / step 1 is 2 * 1
-        advice: Keep to the present course, and be concrete about what comes next. /  / Reflection: r /
-            Fact_check: f
+        advice: Keep to the present course, and be concrete about what comes next. /  / Reflection: r / Fact_check:
+            f
     10 generated round=1 role=step source=9 parse=ok
-    11 judge judge.scalar temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    11 judge judge.scalar temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2
         steps_made: 2
-    12 reward.judged round=1 arm=a1 parts=[[Value 0.4]] progress=0.4 reward=0.4 self_judged=True steps=2
-            source=11 parse=ok
-    13 embed
-        [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2
-    14 meta_reasoner meta_reasoner temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-        report: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2
-    15 embed
-        Begin with the largest part.
-    16 strategy.proposed round=2 result=added arm=a5 parent=a3 similarity=0.3254 evicts=a4 source=14
+    12 reward.judged round=1 arm=a1 parts=[[Value 0.4]] progress=0.4 reward=0.4 self_judged=True steps=2 source=11
             parse=ok
+    13 embed: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2
+    14 meta_reasoner meta_reasoner temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
+        report: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2
+    15 embed: Begin with the largest part.
+    16 strategy.proposed round=2 result=added arm=a5 parent=a3 similarity=0.3254 evicts=a4 source=14 parse=ok
     17 strategy.chosen round=2 arm=a5 how=explore scores=[[a1 0.3368] [a2 0.2] [a3 0.2] [a5 0.2]]
-    19 step step temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-        trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2
+    19 step step temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory as before)
         advice: Reflection: r / Fact_check: f / Thought: t / Action: Use the factor 4 last.
     20 generated round=2 role=step source=19 parse=ok
-    21 judge judge.scalar temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-        trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2 /  / [Step 3] / step 3 is
-            2 * 3
+    21 judge judge.scalar temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
+        trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2 /  / [Step 3] / step 3 is 2 * 3
         steps_made: 3
-    22 reward.judged round=2 arm=a5 parts=[[Value 0.4]] progress=0.4 reward=0.4 self_judged=True steps=3
-            source=21 parse=ok
-    23 embed
-        [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2 /  / [Step 3] / step 3 is 2 * 3
-    24 meta_reasoner meta_reasoner temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-        report: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2 /  / [Step 3] / step 3 is 2 *
-            3
-    25 embed
-        Count what is left over.
-    26 strategy.proposed round=3 result=added arm=a6 parent=a5 similarity=0.2981 evicts=a5 source=24
+    22 reward.judged round=2 arm=a5 parts=[[Value 0.4]] progress=0.4 reward=0.4 self_judged=True steps=3 source=21
             parse=ok
+    23 embed: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2 /  / [Step 3] / step 3 is 2 * 3
+    24 meta_reasoner meta_reasoner temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
+        report: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2 /  / [Step 3] / step 3 is 2 * 3
+    25 embed: Count what is left over.
+    26 strategy.proposed round=3 result=added arm=a6 parent=a5 similarity=0.2981 evicts=a5 source=24 parse=ok
     27 strategy.chosen round=3 arm=a6 how=explore scores=[[a1 0.3341] [a2 0.2] [a3 0.2] [a6 0.2]]
-    29 step step temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-        trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2 /  / [Step 3] / step 3 is
-            2 * 3
-        advice: Reflection: r / Fact_check: f / Thought: t / Action: Use the factor 4 last.
+    29 step step temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory, advice as before)
     30 generated round=3 role=step answer=2*3*4*1 source=29 parse=ok
-    31 judge judge.scalar temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-        trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2 /  / [Step 3] / step 3 is
-            2 * 3 /  / [Step 4] / step 4 is 2 * 4 / Final answer: 2*3*4*1
+    31 judge judge.scalar temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
+        trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2 /  / [Step 3] / step 3 is 2 * 3 /  /
+            [Step 4] / step 4 is 2 * 4 / Final answer: 2*3*4*1
         steps_made: 4
-    32 reward.judged round=3 arm=a6 parts=[[Value 0.4]] progress=0.4 reward=0.4 self_judged=True steps=4
-            source=31 parse=ok
+    32 reward.judged round=3 arm=a6 parts=[[Value 0.4]] progress=0.4 reward=0.4 self_judged=True steps=4 source=31
+            parse=ok
     = (answer=2*3*4*1 ended_by=solved confidence=0.4 confidence_source=value)
     """)
 
@@ -181,21 +152,16 @@ def test_arms_of_an_episode_alone_are_the_start_arms_again() -> None:
     1 step step temperature=0.7 top_p=1 max_tokens=8192
         problem: Make 24 of 2 3 4 1.
     2 generated round=0 role=step source=1 parse=ok
-    3 judge judge.A temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    3 judge judge.A temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / step 1 is 2 * 1
         steps_made: 1
         weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8
-    4 reward.judged round=0 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.54 self_judged=True
-            steps=1 source=3 parse=ok
-    5 reporter reporter temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-        trajectory: [Step 1] / step 1 is 2 * 1
+    4 reward.judged round=0 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.54 self_judged=True steps=1 source=3
+            parse=ok
+    5 reporter reporter temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory as before)
     6 progress.reported round=0 source=5 parse=ok
-    7 embed
-        Current_attempts: / - attempt 1 / Observations: / - it goes well
-    8 meta_reasoner meta_reasoner temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    7 embed: Current_attempts: / - attempt 1 / Observations: / - it goes well
+    8 meta_reasoner meta_reasoner temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         report: Current_attempts: / - attempt 1 / Observations: / - it goes well
         judgement: so
     9 embed
@@ -206,20 +172,15 @@ def test_arms_of_an_episode_alone_are_the_start_arms_again() -> None:
         Pause: make clear what each result says, and resolve where they conflict before you go on.
         Make it simpler: split the task into small parts that can be done one at a time.
     10 strategy.proposed round=1 result=added arm=a6 parent=a1 similarity=0.6172 source=8 parse=ok
-    11 strategy.chosen round=1 arm=a6 how=explore scores=[[a1 0.2] [a2 0.2] [a3 0.2] [a4 0.2] [a5 0.2]
-            [a6 0.2]]
-    13 step step temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-        trajectory: [Step 1] / step 1 is 2 * 1
+    11 strategy.chosen round=1 arm=a6 how=explore scores=[[a1 0.2] [a2 0.2] [a3 0.2] [a4 0.2] [a5 0.2] [a6 0.2]]
+    13 step step temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory as before)
         advice: Reflection: r / Fact_check: f / Thought: t / Action: Use the factor 4 last.
     14 generated round=1 role=step answer=2*3*4*1 source=13 parse=ok
-    15 judge judge.A temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    15 judge judge.A temperature=0.7 top_p=1 max_tokens=8192 (problem, weights as before)
         trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2 / Final answer: 2*3*4*1
         steps_made: 2
-        weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8
-    16 reward.judged round=1 arm=a6 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.52
-            self_judged=True steps=2 source=15 parse=ok
+    16 reward.judged round=1 arm=a6 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.52 self_judged=True steps=2
+            source=15 parse=ok
     = (answer=2*3*4*1 ended_by=solved confidence=0.7 confidence_source=value)
     """)
 
@@ -230,21 +191,18 @@ def test_where_nothing_is_learned_no_arm_is_warmed_up() -> None:
     1 step step temperature=0.7 top_p=1 max_tokens=8192
         problem: Make 24 of 2 3 4 1.
     2 generated round=0 role=step source=1 parse=ok
-    3 embed
-        [Step 1] / step 1 is 2 * 1
+    3 embed: [Step 1] / step 1 is 2 * 1
     4 strategy.chosen round=1 arm=a1 how=ucb scores=[[a1 0.2] [a2 0.2] [a3 0.2]]
-    6 step step temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    6 step step temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / step 1 is 2 * 1
         advice: Keep to the present course, and be concrete about what comes next.
     7 generated round=1 role=step answer=2*3*4*1 source=6 parse=ok
-    8 judge judge.A temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    8 judge judge.A temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2 / Final answer: 2*3*4*1
         steps_made: 2
         weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8
-    9 reward.judged round=1 arm=a1 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.52 self_judged=True
-            steps=2 source=8 parse=ok
+    9 reward.judged round=1 arm=a1 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.52 self_judged=True steps=2
+            source=8 parse=ok
     = (answer=2*3*4*1 ended_by=solved confidence=0.7 confidence_source=value)
     """)
 
@@ -255,30 +213,23 @@ def test_a_report_that_cannot_be_read_stands_as_it_was_said() -> None:
     1 step step temperature=0.7 top_p=1 max_tokens=8192
         problem: Make 24 of 2 3 4 1.
     2 generated round=0 role=step source=1 parse=ok
-    3 reporter reporter temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    3 reporter reporter temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / step 1 is 2 * 1
     4 reply.reparsed role=reporter source=3 reason=Current_attempts: missing
-    5 reporter reporter temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-        trajectory: [Step 1] / step 1 is 2 * 1
+    5 reporter reporter temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory as before)
         assistant: Hm, well.
         user: This reply could not be read. Current_attempts: missing. Write the whole reply [...]
     6 progress.reported round=0 source=5 parse=fallback
-    7 embed
-        Hm, well.
+    7 embed: Hm, well.
     8 strategy.chosen round=1 arm=a1 how=warmup scores=[[a1 0.2] [a2 0.2] [a3 0.2]]
-    10 step step temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-        trajectory: [Step 1] / step 1 is 2 * 1
+    10 step step temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory as before)
         advice: Keep to the present course, and be concrete about what comes next.
     11 generated round=1 role=step answer=2*3*4*1 source=10 parse=ok
-    12 judge judge.A temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
+    12 judge judge.A temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2 / Final answer: 2*3*4*1
         steps_made: 2
         weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8
-    13 reward.judged round=1 arm=a1 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.52
-            self_judged=True steps=2 source=12 parse=ok
+    13 reward.judged round=1 arm=a1 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.52 self_judged=True steps=2
+            source=12 parse=ok
     = (answer=2*3*4*1 ended_by=solved confidence=0.7 confidence_source=value)
     """)

@@ -31,16 +31,16 @@ def test_insights_are_voted_on_and_numbered_anew() -> None:
     assert told(ran) == lines(r"""
     0 consolidator insights
         insights: 1. Count twice. / 2. Ask first. / 3. Guess.
-        trajectories: [right] / What is six times four? / I looked /  / [wrong] / What is six times
-            five? / I guessed
+        trajectories: [right] / What is six times four? / I looked /  / [wrong] / What is six times five? / I
+            guessed
     1 insight.voted operation=UPVOTE insight=2 source=0
     2 insight.voted operation=DOWNVOTE insight=3 source=0
     3 insight.voted operation=DOWNVOTE insight=3 source=0
     4 insight.voted operation=EDIT insight=1 text=Count thrice. source=0
     5 insight.voted operation=ADD insight=4 text=Rest. source=0
     6 insight.voted operation=UPVOTE insight=9 source=0
-    7 knowledge.consolidated role=insight rules=[[E1 (3) Count thrice.] [E2 (3) Ask first.] [E3 (2)
-            Rest.]] result=consolidated new=0 source=0
+    7 knowledge.consolidated role=insight rules=[[E1 (3) Count thrice.] [E2 (3) Ask first.] [E3 (2) Rest.]]
+            result=consolidated new=0 source=0
     """)
 
 
@@ -53,9 +53,7 @@ def test_insights_stay_where_no_operation_can_be_read() -> None:
         insights: 1. Count twice.
         trajectories: [unknown] / What is six times four? / I
     1 reply.reparsed role=consolidator source=0 reason=Insight_operations: missing
-    2 consolidator insights
-        insights: 1. Count twice.
-        trajectories: [unknown] / What is six times four? / I
+    2 consolidator insights (insights, trajectories as before)
         assistant: Hm.
         user: This reply could not be read. Insight_operations: missing. Write the whole reply [...]
     3 knowledge.consolidated role=insight rules=[[E1 (2) Count twice.]] result=kept new=0 source=2
@@ -92,17 +90,15 @@ def test_a_note_is_linked_to_the_nearest_and_renews_it() -> None:
         problem: What is six times five?
         trajectory: I saw
     1 lesson.distilled id=N2.1 role=note polarity=avoid text=six and five / Keywords: six / Answer: none
-            subject=arithmetic/five evidence=[p/arithmetic/five/run] source=0
-    2 embed
-        six and five / Keywords: six / Answer: none
+            evidence=[p/arithmetic/five/run] source=0 subject=arithmetic/five
+    2 embed: six and five / Keywords: six / Answer: none
     3 distiller link
         new_note: six and five / Keywords: six / Answer: none
         earlier_notes: a product / Keywords: six, times / Answer: 24
     4 note.linked note=N2.1 links=[N1.1] evolved=[[N1.1 products of six]]
-    5 lesson.distilled id=N2.1+ role=note polarity=avoid text=products of six / Keywords: six, times /
-            Answer: 24 subject=arithmetic/five evidence=[p/arithmetic/five/run] source=3
-    6 embed
-        products of six / Keywords: six, times / Answer: 24
+    5 lesson.distilled id=N2.1+ role=note polarity=avoid text=products of six / Keywords: six, times / Answer: 24
+            evidence=[p/arithmetic/five/run] source=3
+    6 embed: products of six / Keywords: six, times / Answer: 24
     """)
 
 
@@ -121,15 +117,12 @@ def test_a_note_that_belongs_to_no_other_renews_nothing() -> None:
         problem: What is six times five?
         trajectory: I saw
     1 reply.reparsed role=distiller source=0 reason=Context: missing
-    2 distiller note
-        problem: What is six times five?
-        trajectory: I saw
+    2 distiller note (problem, trajectory as before)
         assistant: Hm.
         user: This reply could not be read. Context: missing. Write the whole reply again, in the [...]
-    3 lesson.distilled id=N2.1 role=note polarity=do text=What is six times five? / Keywords:  / Answer:
-            30 subject=arithmetic/five evidence=[p/arithmetic/five/run] source=2
-    4 embed
-        What is six times five? / Keywords:  / Answer: 30
+    3 lesson.distilled id=N2.1 role=note polarity=do text=What is six times five? / Keywords:  / Answer: 30
+            evidence=[p/arithmetic/five/run] source=2 subject=arithmetic/five
+    4 embed: What is six times five? / Keywords:  / Answer: 30
     5 distiller link
         new_note: What is six times five? / Keywords:  / Answer: 30
         earlier_notes: a product / Keywords: six / Answer: 24
@@ -164,11 +157,10 @@ def test_trajectories_are_kept_as_they_went_and_found_by_their_problems() -> Non
         "direct_trajectory", [*members, member("six", answer="36", trajectory="I", frozen=True)], []
     )
     assert told(ran) == lines(r"""
-    0 lesson.distilled id=T1.1 role=trajectory polarity=do text=What is six times four? / I looked /
-            Answer: 24. It was right. subject=arithmetic/four evidence=[p/arithmetic/four/run] source=-
-    1 lesson.distilled id=T1.2 role=trajectory polarity=avoid text=What is six times five? / I guessed /
-            Answer: none. It was wrong. subject=arithmetic/five evidence=[p/arithmetic/five/run]
-            source=-
+    0 lesson.distilled id=T1.1 role=trajectory polarity=do text=What is six times four? / I looked / Answer: 24. It
+            was right. evidence=[p/arithmetic/four/run] source=- subject=arithmetic/four
+    1 lesson.distilled id=T1.2 role=trajectory polarity=avoid text=What is six times five? / I guessed / Answer:
+            none. It was wrong. evidence=[p/arithmetic/five/run] source=- subject=arithmetic/five
     2 embed
         What is six times four?
         What is six times five?
@@ -215,9 +207,7 @@ def test_a_template_is_made_of_a_solution_and_dropped_where_one_is_like_it() -> 
         problem: What is six times five?
         solution: I solved five.
     2 reply.reparsed role=distiller source=1 reason=Descriptor: missing
-    3 distiller bot.manage
-        problem: What is six times five?
-        solution: I solved five.
+    3 distiller bot.manage (problem, solution as before)
         assistant: Hm.
         user: This reply could not be read. Descriptor: missing. Write the whole reply again, in [...]
     4 distiller bot.manage
@@ -226,8 +216,8 @@ def test_a_template_is_made_of_a_solution_and_dropped_where_one_is_like_it() -> 
     5 embed
         a product of two numbers
         a product of two numbers
-    6 lesson.distilled id=T1.1 role=template polarity=do text=Descriptor: a product of two numbers /
-            Recipe: / - multiply subject=arithmetic/four evidence=[p/arithmetic/four/run] source=0
+    6 lesson.distilled id=T1.1 role=template polarity=do text=Descriptor: a product of two numbers / Recipe: / -
+            multiply evidence=[p/arithmetic/four/run] source=0 subject=arithmetic/four
     7 lesson.dropped role=template reason=not novel source=4 evidence=[p/arithmetic/six/run]
     """)
 
@@ -248,8 +238,7 @@ def test_a_template_is_found_by_what_a_problem_is_distilled_to() -> None:
     1 generated round=0 role=distiller source=0 parse=ok
     2 recall query=a product of two numbers roles=[template] top=1 kinds=[lesson] exclude=arithmetic/q1
     3 experience.shown sort=template items=[T1.1] scores=[1]
-    4 reasoner bot.instantiate max_tokens=8192
-        problem: What is six times four?
+    4 reasoner bot.instantiate max_tokens=8192 (problem as before)
         essentials: Descriptor: a product of two numbers / Key_facts: / - six / Goal: the product
         thought_template: Descriptor: a product of two numbers / Recipe: / - multiply
     5 generated round=1 role=reasoner answer=24 source=4 parse=ok
@@ -270,65 +259,44 @@ def test_instructions_evolve_on_a_sample() -> None:
     0.0.0 reasoner evo_prompt.solve
         problem: What is six times four?
         instruction: Think step by step and write each step on a line of its own.
-    0.0.1 check domain=arithmetic problem=What is six times four? answer=20 subject=arithmetic/four
-        it is wrong
-    0.1.0 reasoner evo_prompt.solve
-        problem: What is six times four?
-        instruction: Say first what is given and what is asked; then work towards it and check the
-            result.
-    0.1.1 check domain=arithmetic problem=What is six times four? answer=20 subject=arithmetic/four
-        it is wrong
-    0.2.0 reasoner evo_prompt.solve
-        problem: What is six times four?
+    0.0.1 check domain=arithmetic problem=What is six times four? answer=20 subject=arithmetic/four: wrong
+    0.1.0 reasoner evo_prompt.solve (problem as before)
+        instruction: Say first what is given and what is asked; then work towards it and check the result.
+    0.1.1 check domain=arithmetic problem=What is six times four? answer=20 subject=arithmetic/four: wrong
+    0.2.0 reasoner evo_prompt.solve (problem as before)
         instruction: Look for several ways to the goal, and follow the one that promises most.
-    0.2.1 check domain=arithmetic problem=What is six times four? answer=24 subject=arithmetic/four
-        it is right
-    0.3.0 reasoner evo_prompt.solve
-        problem: What is six times four?
+    0.2.1 check domain=arithmetic problem=What is six times four? answer=24 subject=arithmetic/four: right
+    0.3.0 reasoner evo_prompt.solve (problem as before)
         instruction: Work backwards from what is asked until you meet what is given.
-    0.3.1 check domain=arithmetic problem=What is six times four? answer=20 subject=arithmetic/four
-        it is wrong
+    0.3.1 check domain=arithmetic problem=What is six times four? answer=20 subject=arithmetic/four: wrong
     1 thoughts.kept depth=1 values=[[I1 0] [I2 0] [I3 1] [I4 0]] kept=[I3 I1 I2 I4]
     2 forked lanes=4
     2.0.0 consolidator evo_prompt.breed#4
         first_instruction: Look for several ways to the goal, and follow the one that promises most.
-        second_instruction: Say first what is given and what is asked; then work towards it and check
-            the result.
-    2.1.0 consolidator evo_prompt.breed#5
-        first_instruction: Look for several ways to the goal, and follow the one that promises most.
+        second_instruction: Say first what is given and what is asked; then work towards it and check the result.
+    2.1.0 consolidator evo_prompt.breed#5 (first_instruction as before)
         second_instruction: Think step by step and write each step on a line of its own.
-    2.2.0 consolidator evo_prompt.breed#6
-        first_instruction: Look for several ways to the goal, and follow the one that promises most.
-        second_instruction: Say first what is given and what is asked; then work towards it and check
-            the result.
-    2.3.0 consolidator evo_prompt.breed#7
-        first_instruction: Look for several ways to the goal, and follow the one that promises most.
+    2.2.0 consolidator evo_prompt.breed#6 (first_instruction as before)
+        second_instruction: Say first what is given and what is asked; then work towards it and check the result.
+    2.3.0 consolidator evo_prompt.breed#7 (first_instruction as before)
         second_instruction: Work backwards from what is asked until you meet what is given.
     3 forked lanes=4
-    3.0.0 reasoner evo_prompt.solve#1
-        problem: What is six times four?
+    3.0.0 reasoner evo_prompt.solve#1 (problem as before)
         instruction: bred 4
-    3.0.1 check domain=arithmetic problem=What is six times four? answer=24 subject=arithmetic/four
-        it is right
-    3.1.0 reasoner evo_prompt.solve#1
-        problem: What is six times four?
+    3.0.1 check domain=arithmetic problem=What is six times four? answer=24 subject=arithmetic/four: right
+    3.1.0 reasoner evo_prompt.solve#1 (problem as before)
         instruction: bred 5
-    3.1.1 check domain=arithmetic problem=What is six times four? answer=24 subject=arithmetic/four
-        it is right
-    3.2.0 reasoner evo_prompt.solve#1
-        problem: What is six times four?
+    3.1.1 check domain=arithmetic problem=What is six times four? answer=24 subject=arithmetic/four: right
+    3.2.0 reasoner evo_prompt.solve#1 (problem as before)
         instruction: bred 6
-    3.2.1 check domain=arithmetic problem=What is six times four? answer=24 subject=arithmetic/four
-        it is right
-    3.3.0 reasoner evo_prompt.solve#1
-        problem: What is six times four?
+    3.2.1 check domain=arithmetic problem=What is six times four? answer=24 subject=arithmetic/four: right
+    3.3.0 reasoner evo_prompt.solve#1 (problem as before)
         instruction: bred 7
-    3.3.1 check domain=arithmetic problem=What is six times four? answer=24 subject=arithmetic/four
-        it is right
-    4 thoughts.kept depth=2 values=[[I3 1] [I1 0] [I2 0] [I4 0] [2.0.0 1] [2.1.0 1] [2.2.0 1] [2.3.0 1]]
-            kept=[I3 2.0.0 2.1.0 2.2.0]
-    5 knowledge.consolidated role=instruction rules=[[I1 Look for several ways to the goal, and follow
-            the one that promises most.] [I2 bred 4] [I3 bred 5] [I4 bred 6]] result=consolidated new=3
+    3.3.1 check domain=arithmetic problem=What is six times four? answer=24 subject=arithmetic/four: right
+    4 thoughts.kept depth=2 values=[[I3 1] [I1 0] [I2 0] [I4 0] [2.0.0 1] [2.1.0 1] [2.2.0 1] [2.3.0 1]] kept=[I3
+            2.0.0 2.1.0 2.2.0]
+    5 knowledge.consolidated role=instruction rules=[[I1 Look for several ways to the goal, and follow the one that
+            promises most.] [I2 bred 4] [I3 bred 5] [I4 bred 6]] result=consolidated new=3
     """)
 
 
@@ -344,65 +312,48 @@ def test_cards_are_found_by_a_search() -> None:
     0.0.0 thinker atomic.analyse temperature=0.4 top_p=0.95 max_tokens=8192
         problem: What is six times four?
     0.0.1 generated round=0 role=thinker source=0.0.0 parse=ok
-    0.0.2 thinker atomic.reason temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
+    0.0.2 thinker atomic.reason temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / analyse
     0.0.3 generated round=1 role=thinker answer=20 source=0.0.2 parse=ok
-    0.0.4 check domain=arithmetic problem=What is six times four? answer=20 subject=arithmetic/four
-        it is wrong
+    0.0.4 check domain=arithmetic problem=What is six times four? answer=20 subject=arithmetic/four: wrong
     0.0.5 value.backed.up round=0 node=analyse > reason path=[[analyse 1 0] [analyse > reason 1 0]]
-    0.0.6 thinker atomic.step temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
+    0.0.6 thinker atomic.step temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
     0.0.7 generated round=0 role=thinker source=0.0.6 parse=ok
-    0.0.8 thinker atomic.reason temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
+    0.0.8 thinker atomic.reason temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / step
     0.0.9 generated round=1 role=thinker answer=24 source=0.0.8 parse=ok
-    0.0.10 check domain=arithmetic problem=What is six times four? answer=24 subject=arithmetic/four
-        it is right
+    0.0.10 check domain=arithmetic problem=What is six times four? answer=24 subject=arithmetic/four: right
     0.0.11 value.backed.up round=1 node=step > reason path=[[step 1 1] [step > reason 1 1]]
-    0.0.12 thinker atomic.reason temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
+    0.0.12 thinker atomic.reason temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
     0.0.13 generated round=0 role=thinker answer=20 source=0.0.12 parse=ok
-    0.0.14 check domain=arithmetic problem=What is six times four? answer=20 subject=arithmetic/four
-        it is wrong
+    0.0.14 check domain=arithmetic problem=What is six times four? answer=20 subject=arithmetic/four: wrong
     0.0.15 value.backed.up round=2 node=reason path=[[reason 1 0]]
-    0.0.16 thinker atomic.divide temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
+    0.0.16 thinker atomic.divide temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
     0.0.17 generated round=0 role=thinker source=0.0.16 parse=ok
-    0.0.18 thinker atomic.reason temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
+    0.0.18 thinker atomic.reason temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / divide
     0.0.19 generated round=1 role=thinker answer=20 source=0.0.18 parse=ok
-    0.0.20 check domain=arithmetic problem=What is six times four? answer=20 subject=arithmetic/four
-        it is wrong
+    0.0.20 check domain=arithmetic problem=What is six times four? answer=20 subject=arithmetic/four: wrong
     0.0.21 value.backed.up round=3 node=divide > reason path=[[divide 1 0] [divide > reason 1 0]]
-    0.0.22 thinker atomic.analyse temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
+    0.0.22 thinker atomic.analyse temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / step
     0.0.23 generated round=1 role=thinker source=0.0.22 parse=ok
-    0.0.24 thinker atomic.reason temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
+    0.0.24 thinker atomic.reason temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / step /  / [Step 2] / analyse
     0.0.25 generated round=2 role=thinker answer=24 source=0.0.24 parse=ok
-    0.0.26 check domain=arithmetic problem=What is six times four? answer=24 subject=arithmetic/four
-        it is right
-    0.0.27 value.backed.up round=4 node=step > analyse > reason path=[[step 2 1] [step > analyse 1 1]
-            [step > analyse > reason 1 1]]
-    0.0.28 thinker atomic.divide temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
+    0.0.26 check domain=arithmetic problem=What is six times four? answer=24 subject=arithmetic/four: right
+    0.0.27 value.backed.up round=4 node=step > analyse > reason path=[[step 2 1] [step > analyse 1 1] [step >
+            analyse > reason 1 1]]
+    0.0.28 thinker atomic.divide temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / step
     0.0.29 generated round=1 role=thinker source=0.0.28 parse=ok
-    0.0.30 thinker atomic.reason temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
+    0.0.30 thinker atomic.reason temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / step /  / [Step 2] / divide
     0.0.31 generated round=2 role=thinker answer=24 source=0.0.30 parse=ok
-    0.0.32 check domain=arithmetic problem=What is six times four? answer=24 subject=arithmetic/four
-        it is right
-    0.0.33 value.backed.up round=5 node=step > divide > reason path=[[step 3 1] [step > divide 1 1]
-            [step > divide > reason 1 1]]
-    1 knowledge.consolidated role=card rules=[[C001 (complexity 2) step > reason]] result=consolidated
-            new=1
+    0.0.32 check domain=arithmetic problem=What is six times four? answer=24 subject=arithmetic/four: right
+    0.0.33 value.backed.up round=5 node=step > divide > reason path=[[step 3 1] [step > divide 1 1] [step > divide >
+            reason 1 1]]
+    1 knowledge.consolidated role=card rules=[[C001 (complexity 2) step > reason]] result=consolidated new=1
     """)
 
 
@@ -417,11 +368,9 @@ def test_standard_cards_within_five_calls() -> None:
     3.0.0 thinker atomic.reason temperature=0.4 top_p=0.95 max_tokens=8192
         problem: What is six times four?
     3.0.1 generated round=0 role=thinker source=3.0.0 parse=ok
-    3.1.0 thinker atomic.analyse#1 temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
+    3.1.0 thinker atomic.analyse#1 temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
     3.1.1 generated round=0 role=thinker answer=24 source=3.1.0 parse=ok
-    3.1.2 thinker atomic.reason#1 temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
+    3.1.2 thinker atomic.reason#1 temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / it is / Final answer: 24
     3.1.3 generated round=1 role=thinker answer=24 source=3.1.2 parse=ok
     4 voted answer=24 votes=1 of=2 unreadable=1
@@ -440,16 +389,13 @@ def test_cards_that_come_to_nothing_are_followed_by_one_chain() -> None:
     3.0.0 thinker atomic.reason temperature=0.4 top_p=0.95 max_tokens=8192
         problem: What is six times four?
     3.0.1 generated round=0 role=thinker source=3.0.0 parse=ok
-    3.1.0 thinker atomic.analyse#1 temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
+    3.1.0 thinker atomic.analyse#1 temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
     3.1.1 generated round=0 role=thinker source=3.1.0 parse=ok
-    3.1.2 thinker atomic.reason#1 temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
+    3.1.2 thinker atomic.reason#1 temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / so
     3.1.3 generated round=1 role=thinker source=3.1.2 parse=ok
     4 voted votes=0 of=2 unreadable=2
-    6 reasoner chain temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
+    6 reasoner chain temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
     7 generated round=0 role=reasoner answer=24 source=6 parse=ok
     = (answer=24 ended_by=closed)
     """)

@@ -37,72 +37,52 @@ def test_a_search_widens_until_a_threshold_that_fell_is_met() -> None:
     model = Model(["95", None, "96"], [0.4, 0.5])
     ran = working(RetrievalSettings, model, memory, recall_k=1, fok_threshold=9, min_labels=9)
     assert told(ran) == lines(r"""
-    0 embed
-        12 trays of 8 rolls?
+    0 embed: 12 trays of 8 rolls?
     1 recall query=12 trays of 8 rolls? top=1
-    2 cases.reached round=0 subject=stories/r1 items=[[four 0.8452]] near=1 held=1
+    2 cases.reached round=0 items=[[four 0.8452]] near=1 held=1 subject=stories/r1
     3 thresholds.set round=0 confidence=0.7 knowing=9 factor=1 history=[default default]
-    4 experience.felt experience=FOK source=assess value=0.6485 inputs=[[known 0.8452] [unknown 0]]
-            round=0 subject=stories/r1
+    4 experience.felt experience=FOK source=assess value=0.6485 inputs=[[known 0.8452] [unknown 0]] round=0
     5 search.steered round=0 intensity=intensive known=0.8452 unknown=0 threshold=9
     6 reasoner attempt.restate max_tokens=8192 logprobs=True
         problem: 12 trays of 8 rolls?
         similar_cases: 12 trays of four rolls? / Answer given: 96 (right)
     7 generated round=0 role=reasoner answer=95 source=6 parse=ok
-    9 confidence confidence.A temperature=0 max_tokens=8192
-        problem: 12 trays of 8 rolls?
+    9 confidence confidence.A temperature=0 max_tokens=8192 (problem as before)
         trajectory: Step 1: try. / Final_answer: \boxed{95}
     10 confidence.stated node=6 value=0.4 source=9 wording=A parse=first
     11 experience.felt experience=confidence source=feel value=0.4 inputs=[[verbal 0.4]] round=0
-            subject=stories/r1
     12 thresholds.set round=1 confidence=0.6334 knowing=8.144 factor=0.9048
-    13 embed
-        12 trays of 8 rolls? / 95
-    14 cases.reached round=1 subject=stories/r1 items=[[nine 0.7715] [ten 0.7715]] near=3 held=3
-    15 experience.felt experience=FOK source=assess value=0.7031 inputs=[[known 2.788] [unknown 0.6]]
-            round=1 subject=stories/r1
+    13 embed: 12 trays of 8 rolls? / 95
+    14 cases.reached round=1 items=[[nine 0.7715] [ten 0.7715]] near=3 held=3
+    15 experience.felt experience=FOK source=assess value=0.7031 inputs=[[known 2.788] [unknown 0.6]] round=1
     16 search.steered round=1 intensity=intensive known=2.788 unknown=0.6 threshold=8.144
-    17 reasoner attempt.restate max_tokens=8192 logprobs=True
-        problem: 12 trays of 8 rolls?
-        similar_cases: 12 trays of four rolls? / Answer given: 96 (right) /  / 12 trays of nine rolls? /
-            Answer given: 96 (right) /  / 12 trays of ten rolls? / Answer given: 96 (right)
+    17 reasoner attempt.restate max_tokens=8192 logprobs=True (problem as before)
+        similar_cases: 12 trays of four rolls? / Answer given: 96 (right) /  / 12 trays of nine rolls? / Answer
+            given: 96 (right) /  / 12 trays of ten rolls? / Answer given: 96 (right)
     18 generated round=1 role=reasoner source=17 parse=unreadable
-    19 experience.felt experience=confidence source=feel value=0 round=1 subject=stories/r1
+    19 experience.felt experience=confidence source=feel value=0 round=1
     20 thresholds.set round=2 confidence=0.5186 knowing=6.667 factor=0.7408
-    21 embed
-        12 trays of 8 rolls? / no answer
-    22 cases.reached round=2 subject=stories/r1 near=3 held=3
-    23 experience.felt experience=FOK source=assess value=0.593 inputs=[[known 2.788] [unknown 1.6]]
-            round=2 subject=stories/r1
+    21 embed: 12 trays of 8 rolls? / no answer
+    22 cases.reached round=2 near=3 held=3
+    23 experience.felt experience=FOK source=assess value=0.593 inputs=[[known 2.788] [unknown 1.6]] round=2
     24 search.steered round=2 intensity=intensive known=2.788 unknown=1.6 threshold=6.667
-    25 reasoner attempt.restate#1 max_tokens=8192 logprobs=True
-        problem: 12 trays of 8 rolls?
-        similar_cases: 12 trays of four rolls? / Answer given: 96 (right) /  / 12 trays of nine rolls? /
-            Answer given: 96 (right) /  / 12 trays of ten rolls? / Answer given: 96 (right)
+    25 reasoner attempt.restate#1 max_tokens=8192 logprobs=True (problem, similar_cases as before)
     26 generated round=2 role=reasoner answer=96 source=25 parse=ok
-    28 confidence confidence.A temperature=0 max_tokens=8192
-        problem: 12 trays of 8 rolls?
+    28 confidence confidence.A temperature=0 max_tokens=8192 (problem as before)
         trajectory: Step 1: try. / Final_answer: \boxed{96}
     29 confidence.stated node=25 value=0.5 source=28 wording=A parse=first
     30 experience.felt experience=confidence source=feel value=0.5 inputs=[[verbal 0.5]] round=2
-            subject=stories/r1
     31 thresholds.set round=3 confidence=0.4246 knowing=5.459 factor=0.6065
-    32 embed
-        12 trays of 8 rolls? / 96
-    33 cases.reached round=3 subject=stories/r1 items=[[two 0.9129]] near=3 held=4
-    34 experience.felt experience=FOK source=assess value=0.6266 inputs=[[known 4.201] [unknown 2.1]]
-            round=3 subject=stories/r1
+    32 embed: 12 trays of 8 rolls? / 96
+    33 cases.reached round=3 items=[[two 0.9129]] near=3 held=4
+    34 experience.felt experience=FOK source=assess value=0.6266 inputs=[[known 4.201] [unknown 2.1]] round=3
     35 search.steered round=3 intensity=standard known=4.201 unknown=2.1 threshold=5.459
-    36 reasoner attempt.direct max_tokens=8192 logprobs=True
-        problem: 12 trays of 8 rolls?
+    36 reasoner attempt.direct max_tokens=8192 logprobs=True (problem as before)
         similar_cases: 12 trays of two rolls? / Answer given: 96 (right)
     37 generated round=3 role=reasoner answer=96 source=36 parse=ok
-    39 confidence confidence.A temperature=0 max_tokens=8192
-        problem: 12 trays of 8 rolls?
-        trajectory: Step 1: try. / Final_answer: \boxed{96}
+    39 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
     40 confidence.stated node=36 value=0.5 source=39 wording=A parse=first
     41 experience.felt experience=confidence source=feel value=0.5 inputs=[[verbal 0.5]] round=3
-            subject=stories/r1
     42 experience.kept rounds=[0 1 2 3] of=4
     = (answer=96 ended_by=output confidence=0.5 confidence_source=stated)
     """)
@@ -111,33 +91,26 @@ def test_a_search_widens_until_a_threshold_that_fell_is_met() -> None:
 def test_a_search_that_its_limit_ends() -> None:
     ran = working(RetrievalSettings, Model([None, "96"], [0.2]), calls=3)
     assert told(ran) == lines(r"""
-    0 embed
-        12 trays of 8 rolls?
-    1 cases.reached round=0 subject=stories/r1 near=0 held=0
+    0 embed: 12 trays of 8 rolls?
+    1 cases.reached round=0 near=0 held=0 subject=stories/r1
     2 thresholds.set round=0 confidence=0.7 knowing=2 factor=1 history=[default default]
     3 experience.felt experience=FOK source=feel value=0.5 inputs=[[known 0] [unknown 0]] round=0
-            subject=stories/r1
     4 search.steered round=0 intensity=intensive known=0 unknown=0 threshold=2
     5 reasoner attempt.restate max_tokens=8192 logprobs=True
         problem: 12 trays of 8 rolls?
     6 generated round=0 role=reasoner source=5 parse=unreadable
-    7 experience.felt experience=confidence source=feel value=0 round=0 subject=stories/r1
+    7 experience.felt experience=confidence source=feel value=0 round=0
     8 thresholds.set round=1 confidence=0.6334 knowing=1.81 factor=0.9048
     9 experience.felt experience=FOK source=feel value=0.3333 inputs=[[known 0] [unknown 1]] round=1
-            subject=stories/r1
     10 search.steered round=1 intensity=intensive known=0 unknown=1 threshold=1.81
-    11 reasoner attempt.restate#1 max_tokens=8192 logprobs=True
-        problem: 12 trays of 8 rolls?
+    11 reasoner attempt.restate#1 max_tokens=8192 logprobs=True (problem as before)
     12 generated round=1 role=reasoner answer=96 source=11 parse=ok
-    14 confidence confidence.A temperature=0 max_tokens=8192
-        problem: 12 trays of 8 rolls?
+    14 confidence confidence.A temperature=0 max_tokens=8192 (problem as before)
         trajectory: Step 1: try. / Final_answer: \boxed{96}
     15 confidence.stated node=11 value=0.2 source=14 wording=A parse=first
     16 experience.felt experience=confidence source=feel value=0.2 inputs=[[verbal 0.2]] round=1
-            subject=stories/r1
     17 thresholds.set round=2 confidence=0.5186 knowing=1.482 factor=0.7408
     18 experience.felt experience=FOK source=feel value=0.3 inputs=[[known 0.2] [unknown 1.8]] round=2
-            subject=stories/r1
     19 search.steered round=2 intensity=stop known=0.2 unknown=1.8 threshold=1.482
     20 experience.kept rounds=[0 1] of=2
     = (answer=96 ended_by=omission confidence=0.2 confidence_source=stated)
@@ -148,20 +121,18 @@ def test_a_search_that_hopes_for_nothing_looks_once() -> None:
     memory = remembering(past("nine", "wrong"), past("four", "wrong"))
     ran = working(RetrievalSettings, Model([None]), memory, fok_threshold=0)
     assert told(ran) == lines(r"""
-    0 embed
-        12 trays of 8 rolls?
+    0 embed: 12 trays of 8 rolls?
     1 recall query=12 trays of 8 rolls? top=1
-    2 cases.reached round=0 subject=stories/r1 items=[[four 0.8452] [nine 0.8452]] near=2 held=2
+    2 cases.reached round=0 items=[[four 0.8452] [nine 0.8452]] near=2 held=2 subject=stories/r1
     3 thresholds.set round=0 confidence=0.7 knowing=0 factor=1 history=[default default]
     4 experience.felt experience=FOK source=assess value=0.271 inputs=[[known 0] [unknown 1.69]] round=0
-            subject=stories/r1
     5 search.steered round=0 intensity=standard known=0 unknown=1.69 threshold=0
     6 reasoner attempt.direct max_tokens=8192 logprobs=True
         problem: 12 trays of 8 rolls?
-        similar_cases: 12 trays of four rolls? / Answer given: 96 (wrong) /  / 12 trays of nine rolls? /
-            Answer given: 96 (wrong)
+        similar_cases: 12 trays of four rolls? / Answer given: 96 (wrong) /  / 12 trays of nine rolls? / Answer
+            given: 96 (wrong)
     7 generated round=0 role=reasoner source=6 parse=unreadable
-    8 experience.felt experience=confidence source=feel value=0 round=0 subject=stories/r1
+    8 experience.felt experience=confidence source=feel value=0 round=0
     9 experience.kept rounds=[0] of=1
     = (ended_by=omission)
     """)

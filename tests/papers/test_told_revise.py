@@ -17,23 +17,17 @@ def test_a_revision_after_a_critic_who_could_not_be_read() -> None:
     0 reasoner chain max_tokens=8192
         problem: What is six times four?
     1 generated round=0 role=reasoner answer=20 source=0 parse=ok
-    2 critic critic.feedback max_tokens=8192
-        problem: What is six times four?
+    2 critic critic.feedback max_tokens=8192 (problem as before)
         solution: Step 1: try. / Final_answer: \boxed{20}
     3 reply.reparsed role=critic source=2 reason=Feedback: missing
-    4 critic critic.feedback max_tokens=8192
-        problem: What is six times four?
-        solution: Step 1: try. / Final_answer: \boxed{20}
+    4 critic critic.feedback max_tokens=8192 (problem, solution as before)
         assistant: Hm.
         user: This reply could not be read. Feedback: missing. Write the whole reply again, in the [...]
     5 monitor.reported round=0 source=4 parse=fallback
-    6 reasoner reasoner.revise max_tokens=8192
-        problem: What is six times four?
-        solution: Step 1: try. / Final_answer: \boxed{20}
+    6 reasoner reasoner.revise max_tokens=8192 (problem, solution as before)
         feedback: Feedback: six, not five
     7 generated round=1 role=reasoner answer=24 source=6 parse=ok
-    8 critic critic.feedback max_tokens=8192
-        problem: What is six times four?
+    8 critic critic.feedback max_tokens=8192 (problem as before)
         solution: Step 1: try. / Final_answer: \boxed{24}
     9 monitor.reported round=1 flag=NO source=8 parse=ok
     = (answer=24 ended_by=sound)
@@ -47,17 +41,13 @@ def test_a_verification_that_runs_out_of_calls() -> None:
     0 reasoner chain max_tokens=8192
         problem: What is six times four?
     1 generated round=0 role=reasoner answer=20 source=0 parse=ok
-    2 verifier verifier.check max_tokens=8192
-        problem: What is six times four?
+    2 verifier verifier.check max_tokens=8192 (problem as before)
         solution: Step 1: try. / Final_answer: \boxed{20}
     3 monitor.reported round=0 flag=YES source=2 parse=ok
-    4 reasoner reasoner.mend max_tokens=8192
-        problem: What is six times four?
-        solution: Step 1: try. / Final_answer: \boxed{20}
+    4 reasoner reasoner.mend max_tokens=8192 (problem, solution as before)
         checks: Checks: off by four / Sound: NO
     5 generated round=1 role=reasoner source=4 parse=unreadable
-    6 verifier verifier.check max_tokens=8192
-        problem: What is six times four?
+    6 verifier verifier.check max_tokens=8192 (problem as before)
         solution: hm
     7 monitor.reported round=1 flag=YES source=6 parse=ok
     8 limit.reached which=calls
@@ -76,31 +66,22 @@ def test_reflexion_with_a_failure_and_a_verdict_that_could_not_be_read() -> None
     0 reasoner reflexion.actor max_tokens=8192
         problem: What is six times four?
     1 generated round=0 role=reasoner answer=20 source=0 parse=ok
-    2 evaluator reflexion.evaluator max_tokens=8192
-        problem: What is six times four?
+    2 evaluator reflexion.evaluator max_tokens=8192 (problem as before)
         attempt: Step 1: try. / Final_answer: \boxed{20}
     3 monitor.reported round=0 flag=YES source=2 parse=ok
-    4 reflector reflexion.reflector max_tokens=8192
-        problem: What is six times four?
-        attempt: Step 1: try. / Final_answer: \boxed{20}
+    4 reflector reflexion.reflector max_tokens=8192 (problem, attempt as before)
     5 generated round=0 role=reflector source=4 parse=ok
-    6 reasoner reflexion.actor max_tokens=8192
-        problem: What is six times four?
+    6 reasoner reflexion.actor max_tokens=8192 (problem as before)
         reflections: 1. count again
     7 generated round=1 role=reasoner source=6 parse=unreadable
-    8 evaluator reflexion.evaluator max_tokens=8192
-        problem: What is six times four?
+    8 evaluator reflexion.evaluator max_tokens=8192 (problem as before)
         attempt: hm
     9 reply.reparsed role=evaluator source=8 reason=Solved: missing
-    10 evaluator reflexion.evaluator max_tokens=8192
-        problem: What is six times four?
-        attempt: hm
+    10 evaluator reflexion.evaluator max_tokens=8192 (problem, attempt as before)
         assistant: ?
         user: This reply could not be read. Solved: missing. Write the whole reply again, in the [...]
     11 monitor.reported round=1 source=10 parse=fallback
-    12 reasoner reflexion.actor#1 max_tokens=8192
-        problem: What is six times four?
-        reflections: 1. count again
+    12 reasoner reflexion.actor#1 max_tokens=8192 (problem, reflections as before)
     13 generated round=2 role=reasoner answer=24 source=12 parse=ok
     = (answer=24 ended_by=retries)
     """)
@@ -117,32 +98,23 @@ def test_reflexion_that_reflects_on_what_could_not_be_read_where_that_is_a_failu
     0 reasoner reflexion.actor max_tokens=8192
         problem: What is six times four?
     1 generated round=0 role=reasoner answer=20 source=0 parse=ok
-    2 evaluator reflexion.evaluator max_tokens=8192
-        problem: What is six times four?
+    2 evaluator reflexion.evaluator max_tokens=8192 (problem as before)
         attempt: Step 1: try. / Final_answer: \boxed{20}
     3 reply.reparsed role=evaluator source=2 reason=Solved: missing
-    4 evaluator reflexion.evaluator max_tokens=8192
-        problem: What is six times four?
-        attempt: Step 1: try. / Final_answer: \boxed{20}
+    4 evaluator reflexion.evaluator max_tokens=8192 (problem, attempt as before)
         assistant: ?
         user: This reply could not be read. Solved: missing. Write the whole reply again, in the [...]
     5 monitor.reported round=0 source=4 parse=fallback
-    6 reflector reflexion.reflector max_tokens=8192
-        problem: What is six times four?
-        attempt: Step 1: try. / Final_answer: \boxed{20}
+    6 reflector reflexion.reflector max_tokens=8192 (problem, attempt as before)
     7 reply.reparsed role=reflector source=6 reason=Reflection: missing
-    8 reflector reflexion.reflector max_tokens=8192
-        problem: What is six times four?
-        attempt: Step 1: try. / Final_answer: \boxed{20}
+    8 reflector reflexion.reflector max_tokens=8192 (problem, attempt as before)
         assistant: it went
         user: This reply could not be read. Reflection: missing. Write the whole reply again, in [...]
     9 generated round=0 role=reflector source=8 parse=fallback
-    10 reasoner reflexion.actor max_tokens=8192
-        problem: What is six times four?
+    10 reasoner reflexion.actor max_tokens=8192 (problem as before)
         reflections: 1. wrong somewhere
     11 generated round=1 role=reasoner answer=24 source=10 parse=ok
-    12 evaluator reflexion.evaluator max_tokens=8192
-        problem: What is six times four?
+    12 evaluator reflexion.evaluator max_tokens=8192 (problem as before)
         attempt: Step 1: try. / Final_answer: \boxed{24}
     13 monitor.reported round=1 flag=NO source=12 parse=ok
     = (answer=24 ended_by=solved)
@@ -165,15 +137,11 @@ def test_meta_prompting_with_a_turn_that_is_neither() -> None:
     1 expert expert max_tokens=8192
         task: Compute 6 * 4.
     2 generated round=0 role=expert source=1 parse=ok
-    3 conductor conductor max_tokens=8192
-        problem: What is six times four?
+    3 conductor conductor max_tokens=8192 (problem as before)
         assistant: Next: EXPERT / Expert: Counter / Instruction: """Compute 6 * 4."""
         user: The expert's output: / Result: it is 24
     4 reply.reparsed role=conductor source=3 reason=no expert and no answer
-    5 conductor conductor max_tokens=8192
-        problem: What is six times four?
-        assistant: Next: EXPERT / Expert: Counter / Instruction: """Compute 6 * 4."""
-        user: The expert's output: / Result: it is 24
+    5 conductor conductor max_tokens=8192 (problem, 2 turns as before)
         assistant: Let me think.
         user: This holds neither a call of an expert, with an instruction between triple quotes, [...]
     6 generated round=2 role=conductor answer=24 source=5 parse=ok
@@ -195,35 +163,22 @@ def test_macm_with_a_condition_that_does_not_hold() -> None:
     0 thinker macm.open max_tokens=8192
         problem: What is six times four?
     1 generated round=0 role=thinker source=0 parse=ok
-    2 thinker macm.mine max_tokens=8192
-        problem: What is six times four?
+    2 thinker macm.mine max_tokens=8192 (problem as before)
         objective: the product
         known_conditions: 1. there are six
     3 generated round=0 role=thinker source=2 parse=ok
-    4 judge macm.judge max_tokens=8192
-        problem: What is six times four?
-        known_conditions: 1. there are six
+    4 judge macm.judge max_tokens=8192 (problem, known_conditions as before)
         new_condition: it is 24
     5 monitor.reported round=0 flag=NO source=4 parse=ok
-    6 judge macm.judge max_tokens=8192
-        problem: What is six times four?
+    6 judge macm.judge max_tokens=8192 (problem as before)
         known_conditions: 1. there are six / 2. it is 24
         new_condition: it is 11
     7 monitor.reported round=0 flag=YES source=6 parse=ok
-    8 judge macm.enough max_tokens=8192
-        problem: What is six times four?
-        objective: the product
-        known_conditions: 1. there are six / 2. it is 24
+    8 judge macm.enough max_tokens=8192 (problem, objective, known_conditions as before)
     9 monitor.reported round=0 flag=NO source=8 parse=ok
-    10 executor macm.execute max_tokens=8192
-        problem: What is six times four?
-        objective: the product
-        known_conditions: 1. there are six / 2. it is 24
+    10 executor macm.execute max_tokens=8192 (problem, objective, known_conditions as before)
     11 generated round=0 role=executor answer=24 source=10 parse=ok
-    12 executor macm.execute#1 max_tokens=8192
-        problem: What is six times four?
-        objective: the product
-        known_conditions: 1. there are six / 2. it is 24
+    12 executor macm.execute#1 max_tokens=8192 (problem, objective, known_conditions as before)
     13 generated round=1 role=executor source=12 parse=unreadable
     14 voted answer=24 votes=1 of=2 unreadable=1
     = (answer=24 ended_by=voted confidence=0.5 confidence_source=vote_share)
@@ -241,26 +196,20 @@ def test_macm_that_its_limit_ends_while_it_mines() -> None:
     0 thinker macm.open max_tokens=8192
         problem: What is six times four?
     1 reply.reparsed role=thinker source=0 reason=Conditions: missing
-    2 thinker macm.open max_tokens=8192
-        problem: What is six times four?
+    2 thinker macm.open max_tokens=8192 (problem as before)
         assistant: There is nothing.
         user: This reply could not be read. Conditions: missing. Write the whole reply again, in [...]
     3 generated round=0 role=thinker source=2 parse=fallback
-    4 thinker macm.mine max_tokens=8192
-        problem: What is six times four?
+    4 thinker macm.mine max_tokens=8192 (problem as before)
         objective: Answer the problem.
     5 reply.reparsed role=thinker source=4 reason=New_conditions: missing
-    6 thinker macm.mine max_tokens=8192
-        problem: What is six times four?
-        objective: Answer the problem.
+    6 thinker macm.mine max_tokens=8192 (problem, objective as before)
         assistant: ?
         user: This reply could not be read. New_conditions: missing. Write the whole reply again, [...]
     7 generated round=0 role=thinker source=6 parse=fallback
     8 limit.reached which=calls
-    10 reasoner chain.closing max_tokens=8192
-        problem: What is six times four?
-        trajectory: [Step 1] / There is nothing. /  / [Step 2] / Nothing at all. /  / [Step 3] / ? /  /
-            [Step 4] / ?
+    10 reasoner chain.closing max_tokens=8192 (problem as before)
+        trajectory: [Step 1] / There is nothing. /  / [Step 2] / Nothing at all. /  / [Step 3] / ? /  / [Step 4] / ?
     11 generated round=0 role=closing answer=24 source=10 parse=ok
     = (answer=24 ended_by=limit limit=calls)
     """)
@@ -274,11 +223,9 @@ def test_mcr_with_a_chain_fewer_for_its_reader() -> None:
     1.0.0 reasoner chain max_tokens=8192
         problem: What is six times four?
     1.0.1 generated round=0 role=reasoner answer=23 source=1.0.0 parse=ok
-    1.1.0 reasoner chain#1 max_tokens=8192
-        problem: What is six times four?
+    1.1.0 reasoner chain#1 max_tokens=8192 (problem as before)
     1.1.1 generated round=1 role=reasoner source=1.1.0 parse=unreadable
-    2 reasoner mcr.reader max_tokens=8192
-        problem: What is six times four?
+    2 reasoner mcr.reader max_tokens=8192 (problem as before)
         chains: [Chain 1] / One way. / Final_answer: \boxed{23} /  / [Chain 2] / No answer.
     3 generated round=2 role=reasoner answer=24 source=2 parse=ok
     = (answer=24 ended_by=answered)
@@ -292,13 +239,11 @@ def test_mcr_whose_reader_cannot_be_read() -> None:
     1.0.0 reasoner chain max_tokens=8192
         problem: What is six times four?
     1.0.1 generated round=0 role=reasoner answer=23 source=1.0.0 parse=ok
-    1.1.0 reasoner chain#1 max_tokens=8192
-        problem: What is six times four?
+    1.1.0 reasoner chain#1 max_tokens=8192 (problem as before)
     1.1.1 generated round=1 role=reasoner answer=23 source=1.1.0 parse=ok
-    2 reasoner mcr.reader max_tokens=8192
-        problem: What is six times four?
-        chains: [Chain 1] / Step 1: try. / Final_answer: \boxed{23} /  / [Chain 2] / Step 1: try. /
-            Final_answer: \boxed{23}
+    2 reasoner mcr.reader max_tokens=8192 (problem as before)
+        chains: [Chain 1] / Step 1: try. / Final_answer: \boxed{23} /  / [Chain 2] / Step 1: try. / Final_answer:
+            \boxed{23}
     3 generated round=2 role=reasoner source=2 parse=unreadable
     = (answer=23 ended_by=voted)
     """)
@@ -313,18 +258,16 @@ def test_the_groundwork_of_a_chosen_method() -> None:
     assert told(ran) == lines(r"""
     0 meta_reasoner meta_reasoning.choose max_tokens=8192
         problem: What is six times four?
-        methods: cot: chain of thought: think step by step, straight on; for problems with one clear way
-            / tot: tree of thoughts: try several steps, rate them, follow the best; for search / sc:
-            self-consistency: solve it several times and vote; for computations that slip easily /
-            self_refine: self-refine: draft, criticise, revise; for answers that can be improved /
-            step_back: step back: find the principle first, then apply it; for science and knowledge /
-            analogical: analogy: recall problems like it and how they are solved; for known kinds /
-            simulate: simulate: play the situation through, from each side; for people and processes
+        methods: cot: chain of thought: think step by step, straight on; for problems with one clear way / tot: tree
+            of thoughts: try several steps, rate them, follow the best; for search / sc: self-consistency: solve it
+            several times and vote; for computations that slip easily / self_refine: self-refine: draft, criticise,
+            revise; for answers that can be improved / step_back: step back: find the principle first, then apply
+            it; for science and knowledge / analogical: analogy: recall problems like it and how they are solved;
+            for known kinds / simulate: simulate: play the situation through, from each side; for people and
+            processes
     1 strategy.chosen round=0 arm=step_back how=direct source=0
-    2 reasoner prelude.step_back max_tokens=8192
-        problem: What is six times four?
-    3 reasoner prelude.solve max_tokens=8192
-        problem: What is six times four?
+    2 reasoner prelude.step_back max_tokens=8192 (problem as before)
+    3 reasoner prelude.solve max_tokens=8192 (problem as before)
         groundwork: (none)
     4 generated round=1 role=reasoner answer=24 source=3 parse=ok
     = (answer=24 ended_by=answered)
@@ -344,24 +287,15 @@ def test_an_agent_that_searches_is_told_of_its_faults_and_answers() -> None:
         problem: What is six times four?
     1 generated round=0 role=reasoner source=0 parse=ok
     2 usetool tool=search arguments=[[query six times four] [topk 3]]
-    3 reasoner agent#1 max_tokens=8192
-        problem: What is six times four?
+    3 reasoner agent#1 max_tokens=8192 (problem as before)
         assistant: I look. <tool_call>{"name": "search", "arguments": {"query": "six times [...]
         user: <tool_response>(nothing found)</tool_response>
     4 generated round=1 role=reasoner source=3 parse=unreadable
-    5 reasoner agent#2 max_tokens=8192
-        problem: What is six times four?
-        assistant: I look. <tool_call>{"name": "search", "arguments": {"query": "six times [...]
-        user: <tool_response>(nothing found)</tool_response>
+    5 reasoner agent#2 max_tokens=8192 (problem, 2 turns as before)
         assistant: Well then.
         user: This reply holds neither a call of the tool nor an answer. Call the tool, between [...]
     6 generated round=2 role=reasoner source=5 parse=ok
-    7 reasoner agent#3 max_tokens=8192
-        problem: What is six times four?
-        assistant: I look. <tool_call>{"name": "search", "arguments": {"query": "six times [...]
-        user: <tool_response>(nothing found)</tool_response>
-        assistant: Well then.
-        user: This reply holds neither a call of the tool nor an answer. Call the tool, between [...]
+    7 reasoner agent#3 max_tokens=8192 (problem, 4 turns as before)
         assistant: <tool_call>{"arguments": {"topk": 2}}</tool_call>
         user: <tool_response>error: the call has no query</tool_response>
     8 generated round=3 role=reasoner answer=24 source=7 parse=ok
@@ -377,8 +311,7 @@ def test_an_agent_that_was_cut_off_twice_has_no_answer() -> None:
     0 reasoner agent max_tokens=64
         problem: What is six times four?
     1 generated round=0 role=reasoner source=0 parse=unreadable
-    2 reasoner agent#1 max_tokens=64
-        problem: What is six times four?
+    2 reasoner agent#1 max_tokens=64 (problem as before)
         assistant: <answer>2
         user: This reply holds neither a call of the tool nor an answer. Call the tool, between [...]
     3 generated round=1 role=reasoner source=2 parse=unreadable
@@ -394,8 +327,7 @@ def test_an_agent_whose_calls_are_used_up() -> None:
         problem: What is six times four?
     1 generated round=0 role=reasoner source=0 parse=ok
     2 usetool tool=search arguments=[[query six] [topk 3]]
-    3 reasoner agent#1 max_tokens=8192
-        problem: What is six times four?
+    3 reasoner agent#1 max_tokens=8192 (problem as before)
         assistant: <tool_call>{"name": "search", "arguments": {"query": "six"}}</tool_call>
         user: <tool_response>(nothing found)</tool_response>
     4 generated round=1 role=reasoner source=3 parse=ok

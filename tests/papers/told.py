@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from textwrap import dedent, shorten, wrap
 from typing import Any, cast
 
@@ -23,18 +23,25 @@ from tests.reflections import reflected
 from tests.scripted import NO_MEMORY, Ran, Script, run
 
 TASK = Task("q1", "What is six times four?", "arithmetic", seed=1)
-WIDE = 100
+WIDE, LONG = 112, 40
 ANSWERS = (Checked, Completed, Embedded, LimitReached, Recalled, ToolCalled)
 
 
 def served(
-    name: str, script: Script, calls: int | None = None, memory: Memory = NO_MEMORY, **values: Any
+    name: str,
+    script: Script,
+    memory: Memory = NO_MEMORY,
+    *,
+    task: Task = TASK,
+    calls: int | None = None,
+    logprob: float | None = -0.5,
+    **values: Any,
 ) -> Ran[Conclusion]:
     """An episode of a policy as a service runs it, over a script."""
     policy = find(name)
-    task = replace(TASK, memory_version=memory.number)
+    task = replace(task, memory_version=memory.number)
     settings = policy.settings.resolve("service", values)
-    return run(policy.solve(task, settings), script, calls=calls, memory=memory, logprob=-0.5)
+    return run(policy.solve(task, settings), script, calls=calls, memory=memory, logprob=logprob)
 
 
 def member(name: str, outcome: Outcome = "unknown", **summary: Any) -> Member:
@@ -73,10 +80,13 @@ def thought(text: str, answer: str | None = None) -> str:
 def told(ran: Ran[Any]) -> str:
     """Each question with what it shows, each fact with its figures, behind its address; then what it came to.
 
-    Left out is what is empty, the version of a fact that is the first, and how long a reply is waited for.
+    A text that a question shows just as it was last told under this name is told by its name alone, in
+    ``(... as before)``, and so are the turns with which the last talk began and a long list of a fact. Whom a
+    fact is about is told where that changes. Left out is what is empty, the version of a fact that is the
+    first, and how long a reply is waited for.
     """
-    asked = dict(ran.asked)
-    said = [f"{address} {_line(asked.get(address), event)}" for address, event in ran.events]
+    asked, telling = dict(ran.asked), Telling()
+    said = [f"{at} {telling.line(asked.get(at), event)}" for at, event in ran.events]
     end = [] if ran.result is None else [f"= {_plain(ran.result)}"]
     every = "\n".join([*said, *end]).splitlines()
     return "\n".join(
@@ -85,38 +95,76 @@ def told(ran: Ran[Any]) -> str:
     )
 
 
-def lines(text: str) -> str:
-    """What a test expects to be told, without the indentation that its place gives it."""
-    return dedent(text).strip()
+def lines(*parts: str) -> str:
+    """What a test expects to be told, part after part, without the indentation that its place gives it."""
+    return "\n".join(dedent(part).strip() for part in parts)
 
 
-def _line(question: Ask[Any] | None, event: Event) -> str:
-    if question is None or not isinstance(event, ANSWERS):
+@dataclass
+class Telling:
+    """What was told so far: the last text of each name, the turns of the last talk, whom the last fact was about."""
+
+    texts: dict[str, str] = field(default_factory=dict[str, str])
+    turns: tuple[tuple[str, str], ...] = ()
+    subject: str = "nobody"
+
+    def line(self, question: Ask[Any] | None, event: Event) -> str:
+        """A question and how it ended, or a fact."""
+        if question is None or not isinstance(event, ANSWERS):
+            return self.fact(event)
+        match question:
+            case Complete():
+                said = self.completion(question)
+            case Embed():
+                said = _below("embed", *map(_plain, question.texts))
+                said = said.replace("\n    ", ": ") if len(question.texts) == 1 else said
+            case _:
+                values = (
+                    (f.name, getattr(question, f.name)) for f in fields(cast("Any", question))
+                )
+                said = " ".join([type(question).__name__.lower(), *_pairs(values)])
+        said += f"\n    no {event.which} are left" if isinstance(event, LimitReached) else ""
+        return said + (f": {event.outcome}" if isinstance(event, Checked) else "")
+
+    def fact(self, event: Event) -> str:
+        """A fact with its figures."""
         values: dict[str, Any] = json.loads(encode(event))
-        values = {
+        kept = {
             name: value for name, value in values.items() if name not in ("kind", "asked", "vector")
         }
-        return " ".join([event.kind, *_pairs(values.items(), but={("version", 1)})])
-    end = f"\n    no {event.which} are left" if isinstance(event, LimitReached) else ""
-    end = f"\n    it is {event.outcome}" if isinstance(event, Checked) else end
-    return _question(question) + end
+        for name, value in kept.items():
+            if isinstance(value, list) and self.known(name, _plain(value)):
+                kept[name] = "as before"
+        if hasattr(event, "subject"):
+            subject = kept.pop("subject", None) or "nobody"
+            if subject != self.subject:
+                kept["subject"] = self.subject = subject
+        return " ".join([event.kind, *_pairs(kept.items(), but={("version", 1)})])
 
+    def completion(self, question: Complete) -> str:
+        """Who is asked, how, and what is shown that was not told yet."""
+        sampling = ((f.name, getattr(question.sampling, f.name)) for f in fields(Sampling))
+        own = _pairs(sampling, but=[("timeout_s", question.sampling.timeout_s)])
+        draw = f"#{question.draw}" if question.draw else ""
+        shown = [(name, _plain(text)) for name, text in question.variables if text]
+        known = [name for name, text in shown if self.texts.get(name) == text]
+        self.texts.update(shown)
+        new = [f"{name}: {text}" for name, text in shown if name not in known]
+        talk, before = question.history, len(self.turns)
+        if before and talk[:before] == self.turns:
+            known.append(f"{before} turns")
+        else:
+            before = 0
+        self.turns = talk
+        turns = [f"{who}: {shorten(_plain(text), 90)}" for who, text in talk[before:]]
+        same = [f"({', '.join(known)} as before)"] if known else []
+        first = " ".join([question.role, question.template.name + draw, *own, *same])
+        return _below(first, *new, *turns)
 
-def _question(question: Ask[Any]) -> str:
-    match question:
-        case Complete():
-            sampling = ((f.name, getattr(question.sampling, f.name)) for f in fields(Sampling))
-            own = _pairs(sampling, but=[("timeout_s", question.sampling.timeout_s)])
-            draw = f"#{question.draw}" if question.draw else ""
-            shown = [f"{name}: {_plain(text)}" for name, text in question.variables if text]
-            turns = [f"{who}: {shorten(_plain(text), 90)}" for who, text in question.history]
-            first = " ".join([question.role, question.template.name + draw, *own])
-            return _below(first, *shown, *turns)
-        case Embed():
-            return _below("embed", *map(_plain, question.texts))
-        case _:
-            values = ((f.name, getattr(question, f.name)) for f in fields(cast("Any", question)))
-            return " ".join([type(question).__name__.lower(), *_pairs(values)])
+    def known(self, name: str, text: str) -> bool:
+        """Whether this long text was the last told under its name, which it is from now on."""
+        before, self.texts[name] = self.texts.get(name), text
+        return len(text) > LONG and text == before
 
 
 def _below(first: str, *others: str) -> str:

@@ -69,23 +69,18 @@ def test_a_tree_s_best_state_is_asked_about_with_the_calls_that_it_did_not_see()
     1.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192
         problem: What is six times four?
     1.0.1 generated round=0 role=thinker answer=24 source=1.0.0 parse=ok
-    1.0.2 judge judge temperature=0 max_tokens=8192
-        problem: What is six times four?
+    1.0.2 judge judge temperature=0 max_tokens=8192 (problem as before)
         trajectory: [Step 1] / six fours / Final answer: 24
     1.0.3 thought.judged node=1.0.0 value=0.5 source=1.0.2 parse=first
     2 thoughts.kept depth=1 values=[[1.0.0 0.5]] kept=[1.0.0]
-    4 confidence confidence.A temperature=0 max_tokens=512
-        problem: What is six times four?
-        trajectory: [Step 1] / six fours / Final answer: 24
+    4 confidence confidence.A temperature=0 max_tokens=512 (problem, trajectory as before)
     5 reply.reparsed role=confidence source=4 reason=not in the format asked
-    6 confidence confidence.A temperature=0 max_tokens=512
-        problem: What is six times four?
-        trajectory: [Step 1] / six fours / Final answer: 24
+    6 confidence confidence.A temperature=0 max_tokens=512 (problem, trajectory as before)
         assistant: Hm.
         user: State it again in exactly this form, and write nothing else: / Confidence: 0.xx
     7 confidence.stated node=1.0.0 value=0.8 source=6 wording=A parse=recovered
-    = (answer=24 ended_by=searched confidence=0.8 confidence_source=stated trajectory=(source=1.0.0
-            steps=[six fours / Final answer: 24]))
+    = (answer=24 ended_by=searched confidence=0.8 confidence_source=stated trajectory=(source=1.0.0 steps=[six fours
+            / Final answer: 24]))
     """)
 
 
