@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from handlers.policies.base import Conclusion, Task
@@ -12,10 +13,14 @@ from handlers.policies.cot2_meta.settings import Cot2Settings
 from handlers.policies.cot2_meta.state import Node, root
 from handlers.roles.oracle import Scores
 from schemas.questions import Complete
+from tests.papers.told import served
 from tests.scripted import Ran, Script, run
 
 PROBLEM = "Make twenty-four of the numbers 4 5 6 10, each used once."
 TASK = Task("r938", PROBLEM, "game24", seed=7)
+
+search = partial(served, "cot2_meta")
+"""A search as a service runs it."""
 
 GOOD, HALF, POOR = (1, 1, 1), (0.5, 0.5, 0.5), (0.1, 0.1, 0.1)
 

@@ -23,6 +23,7 @@ from tests.scripted import NO_MEMORY, Ran, Script, hashed, run
 
 PROBLEM = "A baker fills 12 trays with 8 rolls each. How many rolls are there?"
 TASK = Task("r1", PROBLEM, "stories", seed=7)
+SHORT = Task("r1", "12 trays of 8 rolls?", "stories", seed=7)
 LATER = Task("r1", PROBLEM, "stories", seed=7, memory_version=1)
 
 
@@ -67,6 +68,11 @@ def case(
         "knowing": list(knowing),
         "tuples": [],
     }
+
+
+def past(name: str, outcome: str = "right", **more: Any) -> dict[str, Any]:
+    """A case much like the short problem."""
+    return case(name, outcome, problem=f"12 trays of {name} rolls?", **more)
 
 
 def remembering(*cases: dict[str, Any], beliefs: dict[str, Any] | None = None) -> Memory:

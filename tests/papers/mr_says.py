@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from handlers.learning.measured import Measured
@@ -13,9 +14,14 @@ from handlers.policies.meta_reasoner import META_REASONER
 from handlers.policies.meta_reasoner.settings import MetaReasonerSettings, constants
 from schemas.memory import Memory
 from schemas.questions import Complete
+from tests.papers.told import served
 from tests.scripted import NO_MEMORY, Ran, Script, run
 
 TASK = Task("q1", "Make 24 of 2 3 4 1.", "game24", seed=7)
+SERVED = Task("q1", TASK.problem, "arithmetic", seed=7)
+
+reason = partial(served, "meta_reasoner", task=SERVED, feature_dims=8)
+"""An episode as a service runs it."""
 
 
 def paper(**values: Any) -> MetaReasonerSettings:
@@ -103,6 +109,16 @@ def after(
     members = [Measured(f"p/{at}", "unknown", each) for at, each in enumerate(summaries)]
     rule = META_REASONER.rule
     return learned_after(rule, before, members, constants(settings or paper()))
+
+
+def service(**values: Any) -> MetaReasonerSettings:
+    """A service's settings, with some changed."""
+    return MetaReasonerSettings.resolve("service", {"feature_dims": 8, **values})
+
+
+def earned(first: Ran[Conclusion]) -> Memory:
+    """What a service remembers of one episode."""
+    return remembering(after({}, [summary(first, service())], service()))
 
 
 def remembering(state: Mapping[str, Any], number: int = 1) -> Memory:

@@ -3,44 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
-from handlers.policies.base import Conclusion, Task
+from handlers.policies.base import Task
 from handlers.policies.mgv import MGV_ACQUISITION
 from handlers.policies.mgv.acquisition import acquire
 from handlers.policies.mgv.parts import part
-from handlers.policies.mgv.settings import AcquisitionSettings, MgvSettings
+from handlers.policies.mgv.settings import AcquisitionSettings
 from schemas.answer_type import AnswerType
-from schemas.memory import Memory
 from schemas.questions import Complete
 from tests.papers.mc2_says import solved
-from tests.papers.mgv_says import Model, case, episode, remembering
-from tests.papers.told import lines, told
-from tests.scripted import NO_MEMORY, Ran, Script, run
+from tests.papers.mgv_says import SHORT, Model, case, past, remembering
+from tests.papers.told import lines, served, told
+from tests.scripted import run
 
-SHORT = Task("r1", "12 trays of 8 rolls?", "stories", seed=7)
-
-
-def working(
-    kind: type[MgvSettings],
-    script: Script,
-    memory: Memory = NO_MEMORY,
-    calls: int | None = None,
-    **values: Any,
-) -> Ran[Conclusion]:
-    """An episode as a service runs it."""
-    settings = kind.resolve("service", values)
-    return episode(settings, script, memory=memory, calls=calls, task=SHORT)
-
-
-def past(name: str, outcome: str = "right", **more: Any) -> dict[str, Any]:
-    """A case much like the problem."""
-    return case(name, outcome, problem=f"12 trays of {name} rolls?", **more)
+acquire_alone = partial(served, "mgv_acquisition", task=SHORT, logprob=None)
 
 
 def test_acquisition_alone_studies_until_its_norm_is_met() -> None:
-    ran = working(
-        AcquisitionSettings,
+    ran = acquire_alone(
         Model(["95", "96", "96", "96"], [0.95]),
         remembering(past("nine")),
         calls=7,
@@ -100,7 +81,7 @@ def test_acquisition_that_nobody_could_read() -> None:
     def unread(question: Complete) -> str:
         return solved("96") if question.role == "reasoner" else "Hm."
 
-    ran = working(AcquisitionSettings, unread, calls=6, max_rounds=2, confidence="verbal")
+    ran = acquire_alone(unread, calls=6, max_rounds=2, confidence="verbal")
     assert told(ran) == lines(r"""
     1 embed: 12 trays of 8 rolls?
     2 cases.reached round=0 near=0 held=0 subject=stories/r1
@@ -206,7 +187,7 @@ def test_a_norm_that_was_learned_from_how_much_was_lost_by_the_test() -> None:
     memory = remembering(
         *(case(f"c{at}", each, confidence=0.7) for at, each in enumerate(outcomes))
     )
-    ran = working(AcquisitionSettings, Model(["96"], [0.9]), memory, calls=2, max_rounds=1)
+    ran = acquire_alone(Model(["96"], [0.9]), memory, calls=2, max_rounds=1)
     assert told(ran) == lines(r"""
     1 embed: 12 trays of 8 rolls?
     2 recall query=12 trays of 8 rolls? top=1
@@ -231,7 +212,7 @@ def test_a_norm_that_was_learned_from_how_much_was_lost_by_the_test() -> None:
 
 
 def test_a_strategy_that_led_to_no_answer_comes_last() -> None:
-    ran = working(AcquisitionSettings, Model([None, "96"], [1.0]), calls=2, max_rounds=2)
+    ran = acquire_alone(Model([None, "96"], [1.0]), calls=2, max_rounds=2)
     assert told(ran) == lines(r"""
     1 embed: 12 trays of 8 rolls?
     2 cases.reached round=0 near=0 held=0 subject=stories/r1

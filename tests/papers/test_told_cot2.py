@@ -2,23 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from handlers.policies.base import Conclusion, Task
-from handlers.policies.cot2_meta.settings import Cot2Settings
-from handlers.policies.registry import find
 from schemas.questions import Complete
-from tests.papers.cot2_says import GOOD, HALF, POOR, always, chained, scores, sure, thought
+from tests.papers.cot2_says import GOOD, HALF, POOR, always, chained, scores, search, sure, thought
 from tests.papers.told import lines, told
-from tests.scripted import Ran, Script, run
-
-SHORT = Task("q1", "What is six times four?", "arithmetic", seed=7)
-
-
-def search(script: Script, calls: int | None = None, **values: Any) -> Ran[Conclusion]:
-    """A search as a service runs it."""
-    settings = Cot2Settings.resolve("service", values)
-    return run(find("cot2_meta").solve(SHORT, settings), script, calls=calls)
 
 
 def test_an_answer_that_is_sure_enough_ends_the_search() -> None:

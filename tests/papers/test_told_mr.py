@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from handlers.policies.base import Conclusion, Task
-from handlers.policies.meta_reasoner.settings import MetaReasonerSettings
-from schemas.memory import Memory
 from schemas.questions import Complete
 from tests.papers.mr_says import (
-    after,
-    episode,
+    earned,
     model,
     noted,
-    remembering,
+    reason,
     reported,
     stepped,
-    summary,
 )
 from tests.papers.told import lines, told
-from tests.scripted import NO_MEMORY, Ran, Script
-
-SHORT = Task("q1", "Make 24 of 2 3 4 1.", "arithmetic", seed=7)
-
-
-def service(**values: Any) -> MetaReasonerSettings:
-    """A service's settings, with some changed."""
-    return MetaReasonerSettings.resolve("service", {"feature_dims": 8, **values})
-
-
-def reason(
-    script: Script, calls: int | None = None, memory: Memory = NO_MEMORY, **values: Any
-) -> Ran[Conclusion]:
-    """An episode as a service runs it."""
-    return episode(script, service(**values), memory=memory, task=SHORT, calls=calls)
 
 
 def test_a_strategy_is_proposed_and_competes_until_the_problem_is_solved() -> None:
@@ -162,7 +140,7 @@ def test_a_note_that_cannot_be_read_proposes_nothing_and_the_last_call_answers()
 
 def test_what_earlier_episodes_earned_decides_who_advises() -> None:
     first = reason(model(3), strategies="fixed", max_rounds=3)
-    memory = remembering(after({}, [summary(first, service())], service()))
+    memory = earned(first)
     ran = reason(model(2), memory=memory, strategies="fixed", warmup_pulls=0)
     assert told(ran) == lines(r"""
     0 recall query=Make 24 of 2 3 4 1. top=0

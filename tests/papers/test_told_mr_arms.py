@@ -2,36 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from handlers.policies.base import Conclusion, Task
-from handlers.policies.meta_reasoner.settings import MetaReasonerSettings
-from schemas.memory import Memory
 from tests.papers.mr_says import (
-    after,
-    episode,
+    earned,
     model,
     noted,
-    remembering,
-    summary,
+    reason,
 )
 from tests.papers.told import lines, told
-from tests.scripted import NO_MEMORY, Ran, Script
-
-SHORT = Task("q1", "Make 24 of 2 3 4 1.", "arithmetic", seed=7)
-
-
-def service(**values: Any) -> MetaReasonerSettings:
-    """A service's settings, with some changed."""
-    return MetaReasonerSettings.resolve("service", {"feature_dims": 8, **values})
-
-
-def reason(
-    script: Script, calls: int | None = None, memory: Memory = NO_MEMORY, **values: Any
-) -> Ran[Conclusion]:
-    """An episode as a service runs it."""
-    return episode(script, service(**values), memory=memory, task=SHORT, calls=calls)
-
 
 OTHERS = (
     "Look at the other side of it.",
@@ -144,7 +121,7 @@ def test_a_scope_that_is_full_gives_up_its_worst_arm_for_a_new_one() -> None:
 
 def test_arms_of_an_episode_alone_are_the_start_arms_again() -> None:
     first = reason(model(3), max_rounds=3)
-    memory = remembering(after({}, [summary(first, service())], service()))
+    memory = earned(first)
     ran = reason(
         model(2), memory=memory, arms="episode", start_arms=5, warmup_pulls=0, updates="frozen"
     )

@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from handlers.policies.base import Conclusion, Task
-from handlers.policies.mgv.settings import FlavellSettings
-from schemas.memory import Memory
 from schemas.questions import Complete
 from tests.papers.mc2_says import solved
-from tests.papers.mgv_says import Model, belief, case, episode, remembering
-from tests.papers.told import lines, told
-from tests.scripted import NO_MEMORY, Ran, Script
+from tests.papers.mgv_says import SHORT, Model, belief, past, remembering
+from tests.papers.told import lines, served, told
 
-SHORT = Task("r1", "12 trays of 8 rolls?", "stories", seed=7)
-
-
-def flavell(
-    script: Script, memory: Memory = NO_MEMORY, calls: int | None = None, **values: Any
-) -> Ran[Conclusion]:
-    """An episode as a service runs it."""
-    settings = FlavellSettings.resolve("service", values)
-    return episode(settings, script, memory=memory, calls=calls, task=SHORT)
-
-
-def past(name: str, outcome: str = "right", **more: Any) -> dict[str, Any]:
-    """A case much like the problem."""
-    return case(name, outcome, problem=f"12 trays of {name} rolls?", **more)
+flavell = partial(served, "mgv_flavell", task=SHORT, logprob=None)
 
 
 def test_regulation_without_memory_changes_its_strategy_after_a_failure() -> None:

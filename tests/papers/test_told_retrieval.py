@@ -2,40 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
-from handlers.policies.base import Conclusion, Task
-from handlers.policies.mgv.settings import MgvSettings, RetrievalSettings
-from schemas.memory import Memory
-from tests.papers.mgv_says import Model, case, episode, remembering
-from tests.papers.told import lines, told
-from tests.scripted import NO_MEMORY, Ran, Script
+from tests.papers.mgv_says import SHORT, Model, past, remembering
+from tests.papers.told import lines, served, told
 
-SHORT = Task("r1", "12 trays of 8 rolls?", "stories", seed=7)
-
-
-def working(
-    kind: type[MgvSettings],
-    script: Script,
-    memory: Memory = NO_MEMORY,
-    calls: int | None = None,
-    **values: Any,
-) -> Ran[Conclusion]:
-    """An episode as a service runs it."""
-    settings = kind.resolve("service", values)
-    return episode(settings, script, memory=memory, calls=calls, task=SHORT)
-
-
-def past(name: str, outcome: str = "right", **more: Any) -> dict[str, Any]:
-    """A case much like the problem."""
-    return case(name, outcome, problem=f"12 trays of {name} rolls?", **more)
+retrieve = partial(served, "mgv_retrieval", task=SHORT, logprob=None)
 
 
 def test_a_search_widens_until_a_threshold_that_fell_is_met() -> None:
     names = ("nine", "four", "five", "ten", "two")
     memory = remembering(*(past(name, knowing=(0.4, 0.2)) for name in names))
     model = Model(["95", None, "96"], [0.4, 0.5])
-    ran = working(RetrievalSettings, model, memory, recall_k=1, fok_threshold=9, min_labels=9)
+    ran = retrieve(model, memory, recall_k=1, fok_threshold=9, min_labels=9)
     assert told(ran) == lines(r"""
     0 embed: 12 trays of 8 rolls?
     1 recall query=12 trays of 8 rolls? top=1
@@ -89,7 +68,7 @@ def test_a_search_widens_until_a_threshold_that_fell_is_met() -> None:
 
 
 def test_a_search_that_its_limit_ends() -> None:
-    ran = working(RetrievalSettings, Model([None, "96"], [0.2]), calls=3)
+    ran = retrieve(Model([None, "96"], [0.2]), calls=3)
     assert told(ran) == lines(r"""
     0 embed: 12 trays of 8 rolls?
     1 cases.reached round=0 near=0 held=0 subject=stories/r1
@@ -119,7 +98,7 @@ def test_a_search_that_its_limit_ends() -> None:
 
 def test_a_search_that_hopes_for_nothing_looks_once() -> None:
     memory = remembering(past("nine", "wrong"), past("four", "wrong"))
-    ran = working(RetrievalSettings, Model([None]), memory, fok_threshold=0)
+    ran = retrieve(Model([None]), memory, fok_threshold=0)
     assert told(ran) == lines(r"""
     0 embed: 12 trays of 8 rolls?
     1 recall query=12 trays of 8 rolls? top=1
