@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from schemas.questions import Complete
-from tests.papers.cot2_says import GOOD, HALF, POOR, always, chained, scores, search, sure, thought
+from tests.papers.cot2_says import (
+    GOOD,
+    HALF,
+    POOR,
+    always,
+    chained,
+    grown,
+    scores,
+    search,
+    sure,
+    thought,
+)
 from tests.papers.told import lines, told
 
 
@@ -54,20 +69,9 @@ def test_a_poor_step_is_repaired_and_the_better_trajectory_stays() -> None:
                 return thought("it is ten", "10") if steps else thought("four and six")
 
     ran = search(adding, primary_calls=14, strategies=("direct",))
-    assert told(ran) == lines(r"""
-    1 frontier.scored round=0 scores=[[opened 0]] chosen=opened left=14
-    2 forked lanes=1 allow=[5]
-    2.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
-    2.0.1 generated round=0 role=thinker source=2.0.0 parse=ok
-    2.0.2 forked lanes=2 allow=[2 2]
-    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192 (problem as before)
-        trajectory: [Step 1] / four and six
-        steps_to_score: Step 1
-    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[1 1 1]] rewards=[1] value=1 source=2.0.2.0.0 parse=first
-    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
-    2.0.2.1.1 confidence.stated node=2.0.0 value=0.6 source=2.0.2.1.0 wording=A parse=first
-    3 node.expanded round=0 node=opened children=[(node=2.0.0 strategy=direct depth=1 value=0.84)]
+    assert told(ran) == lines(
+        grown("four and six", left=14, step=1, trust=0.6, value=0.84),
+        r"""
     5 frontier.scored round=1 scores=[[2.0.0 1.881] [opened 0.7359]] chosen=2.0.0 left=11
     6 forked lanes=1 allow=[5]
     6.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192 (problem, trajectory as before)
@@ -96,26 +100,15 @@ def test_a_poor_step_is_repaired_and_the_better_trajectory_stays() -> None:
     10 node.repaired round=1 node=6.0.0 into=9.0.0 parent=2.0.0 step=2 depth=2 before=0.57 value=0.98 kept=new
     12 search.decided action=stop node=9.0.0 value=0.98 confidence=0.95 calls=9
     = (answer=24 ended_by=stopped confidence=0.95 confidence_source=stated)
-    """)
+    """,
+    )
 
 
 def test_what_is_poor_throughout_is_pruned_and_nothing_is_left() -> None:
     ran = search(always(POOR, 0.1), primary_calls=8, strategies=("direct",), repair="none")
-    assert told(ran) == lines(r"""
-    1 frontier.scored round=0 scores=[[opened 0]] chosen=opened left=8
-    2 forked lanes=1 allow=[5]
-    2.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
-    2.0.1 generated round=0 role=thinker source=2.0.0 parse=ok
-    2.0.2 forked lanes=2 allow=[2 2]
-    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192 (problem as before)
-        trajectory: [Step 1] / thought 1
-        steps_to_score: Step 1
-    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[0.1 0.1 0.1]] rewards=[0.1] value=0.1 low=1 source=2.0.2.0.0
-            parse=first
-    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
-    2.0.2.1.1 confidence.stated node=2.0.0 value=0.1 source=2.0.2.1.0 wording=A parse=first
-    3 node.expanded round=0 node=opened children=[(node=2.0.0 strategy=direct depth=1 value=0.1)]
+    assert told(ran) == lines(
+        grown("thought 1", left=8, step=0.1, trust=0.1, value=0.1),
+        r"""
     4 node.pruned round=0 node=2.0.0 value=0.1
     6 frontier.scored round=1 scores=[[opened 0.7359]] chosen=opened left=5
     7 forked lanes=1 allow=[3]
@@ -138,7 +131,8 @@ def test_what_is_poor_throughout_is_pruned_and_nothing_is_left() -> None:
     16 confidence.stated node=12 value=0.1 source=15 wording=A parse=first
     17 search.decided action=return node=12 value=0.1 confidence=0.1 calls=8
     = (answer=none ended_by=closed confidence=0.1 confidence_source=stated)
-    """)
+    """,
+    )
 
 
 def test_scores_that_cannot_be_read_are_asked_for_again_and_are_unknown() -> None:
@@ -176,30 +170,13 @@ def test_scores_that_cannot_be_read_are_asked_for_again_and_are_unknown() -> Non
     """)
 
 
-def test_an_answer_too_doubtful_is_left_to_a_vote() -> None:
-    said = {
-        "thinker": [thought("so", "20")],
-        "oracle": [scores(HALF)],
-        "confidence": [sure(0.5)],
-        "fallback": [chained("24"), chained("24"), "Hm."],
-    }
-    ran = search(
-        said, primary_calls=3, strategies=("direct",), abstain_threshold=0.6, fallback_samples=3
-    )
-    assert told(ran) == lines(r"""
-    1 frontier.scored round=0 scores=[[opened 0]] chosen=opened left=3
-    2 forked lanes=1 allow=[3]
-    2.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
-    2.0.1 generated round=0 role=thinker answer=20 source=2.0.0 parse=ok
-    2.0.2 forked lanes=2 allow=[1 1]
-    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192 (problem as before)
-        trajectory: [Step 1] / so / Final answer: 20
-        steps_to_score: Step 1
-    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[0.5 0.5 0.5]] rewards=[0.5] value=0.5 source=2.0.2.0.0 parse=first
-    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
-    2.0.2.1.1 confidence.stated node=2.0.0 value=0.5 source=2.0.2.1.0 wording=A parse=first
-    3 node.expanded round=0 node=opened children=[(node=2.0.0 strategy=direct depth=1 value=0.5)]
+@pytest.mark.parametrize(
+    ("votes", "ways", "rest"),
+    [
+        pytest.param(
+            [chained("24"), chained("24"), "Hm."],
+            {"primary_calls": 3, "fallback_samples": 3},
+            r"""
     6 search.decided action=fallback node=2.0.0 value=0.5 confidence=0.5 calls=3
     8 forked lanes=3 allow=[1 1 1]
     8.0.0 fallback chain temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
@@ -210,51 +187,59 @@ def test_an_answer_too_doubtful_is_left_to_a_vote() -> None:
     8.2.1 generated round=2 role=fallback source=8.2.0 parse=unreadable
     9 voted answer=24 votes=2 of=3 unreadable=1
     = (answer=24 ended_by=fallback confidence=0.6667 confidence_source=vote_share)
-    """)
-
-
-def test_an_answer_too_doubtful_is_withheld_where_nobody_votes() -> None:
-    said = {"thinker": [thought("so", "20")], "oracle": [scores(HALF)], "confidence": [sure(0.5)]}
-    ran = search(
-        said, primary_calls=3, strategies=("direct",), abstain_threshold=0.6, fallback_samples=0
-    )
-    assert told(ran) == lines(r"""
-    1 frontier.scored round=0 scores=[[opened 0]] chosen=opened left=3
-    2 forked lanes=1 allow=[3]
-    2.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
-    2.0.1 generated round=0 role=thinker answer=20 source=2.0.0 parse=ok
-    2.0.2 forked lanes=2 allow=[1 1]
-    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192 (problem as before)
-        trajectory: [Step 1] / so / Final answer: 20
-        steps_to_score: Step 1
-    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[0.5 0.5 0.5]] rewards=[0.5] value=0.5 source=2.0.2.0.0 parse=first
-    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
-    2.0.2.1.1 confidence.stated node=2.0.0 value=0.5 source=2.0.2.1.0 wording=A parse=first
-    3 node.expanded round=0 node=opened children=[(node=2.0.0 strategy=direct depth=1 value=0.5)]
+    """,
+            id="left to a vote",
+        ),
+        pytest.param(
+            [],
+            {"primary_calls": 3, "fallback_samples": 0},
+            r"""
     6 search.decided action=abstain node=2.0.0 value=0.5 confidence=0.5 calls=3
     = (ended_by=abstained confidence=0.5 confidence_source=stated)
-    """)
+    """,
+            id="withheld where nobody votes",
+        ),
+        pytest.param(
+            [],
+            {"calls": 3},
+            r"""
+    6 search.decided action=fallback node=2.0.0 value=0.5 confidence=0.5 calls=3
+    8 forked lanes=0
+    = (answer=20 ended_by=fallback confidence=0.5 confidence_source=stated)
+    """,
+            id="given where no call is left for a vote",
+        ),
+        pytest.param(
+            ["Hm.", "Hm."],
+            {"calls": 5, "primary_calls": 3},
+            r"""
+    6 search.decided action=fallback node=2.0.0 value=0.5 confidence=0.5 calls=3
+    8 forked lanes=2 allow=[1 1]
+    8.0.0 fallback chain temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
+    8.0.1 generated round=0 role=fallback source=8.0.0 parse=unreadable
+    8.1.0 fallback chain#1 temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
+    8.1.1 generated round=1 role=fallback source=8.1.0 parse=unreadable
+    9 voted votes=0 of=2 unreadable=2
+    = (answer=20 ended_by=fallback confidence=0.5 confidence_source=stated)
+    """,
+            id="left to a vote as wide as the calls that are left",
+        ),
+    ],
+)
+def test_an_answer_too_doubtful(votes: list[str], ways: dict[str, Any], rest: str) -> None:
+    said = {"thinker": [thought("so", "20")], "oracle": [scores(HALF)], "confidence": [sure(0.5)]}
+    ran = search({**said, "fallback": votes}, strategies=("direct",), abstain_threshold=0.6, **ways)
+    beginning = grown("so", "20", left=3, allow=(3, 1), step=0.5, trust=0.5, value=0.5)
+    assert told(ran) == lines(beginning, rest)
 
 
 def test_a_search_without_an_answer_is_closed() -> None:
     said = {"thinker": [thought("so")], "oracle": [scores(HALF)], "confidence": [sure(0.5)] * 2}
     said["reasoner"] = [chained("24")]
     ran = search(said, primary_calls=5, strategies=("direct",))
-    assert told(ran) == lines(r"""
-    1 frontier.scored round=0 scores=[[opened 0]] chosen=opened left=5
-    2 forked lanes=1 allow=[3]
-    2.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
-    2.0.1 generated round=0 role=thinker source=2.0.0 parse=ok
-    2.0.2 forked lanes=2 allow=[1 1]
-    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192 (problem as before)
-        trajectory: [Step 1] / so
-        steps_to_score: Step 1
-    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[0.5 0.5 0.5]] rewards=[0.5] value=0.5 source=2.0.2.0.0 parse=first
-    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
-    2.0.2.1.1 confidence.stated node=2.0.0 value=0.5 source=2.0.2.1.0 wording=A parse=first
-    3 node.expanded round=0 node=opened children=[(node=2.0.0 strategy=direct depth=1 value=0.5)]
+    assert told(ran) == lines(
+        grown("so", left=5, step=0.5, trust=0.5, value=0.5, allow=(3, 1)),
+        r"""
     6 reasoner chain.closing temperature=0 max_tokens=8192 (problem, trajectory as before)
     7 generated round=1 role=reasoner answer=24 source=6 parse=ok
     8 node.expanded round=1 node=2.0.0 children=[(node=6 strategy=closing depth=2)]
@@ -263,7 +248,8 @@ def test_a_search_without_an_answer_is_closed() -> None:
     10 confidence.stated node=6 value=0.5 source=9 wording=A parse=first
     11 search.decided action=return node=6 value=0.5 confidence=0.5 calls=5
     = (answer=24 ended_by=closed confidence=0.5 confidence_source=stated)
-    """)
+    """,
+    )
 
 
 def test_without_a_tree_it_is_one_chain() -> None:

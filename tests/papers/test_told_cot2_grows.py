@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from schemas.questions import Complete
-from tests.papers.cot2_says import GOOD, HALF, always, scores, search, sure, thought
+from tests.papers.cot2_says import GOOD, HALF, always, grown, scores, search, sure, thought
 from tests.papers.told import lines, told
 
 
@@ -22,20 +22,9 @@ def test_an_answered_trajectory_is_checked_and_its_check_is_not() -> None:
 
     ways: dict[str, Any] = {"own_confidence": True, "expose_meta": True}
     ran = search(confirming, primary_calls=9, strategies=("direct", "verify"), **ways)
-    assert told(ran) == lines(r"""
-    1 frontier.scored round=0 scores=[[opened 0]] chosen=opened left=9
-    2 forked lanes=1 allow=[5]
-    2.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
-    2.0.1 generated round=0 role=thinker answer=24 source=2.0.0 parse=ok
-    2.0.2 forked lanes=2 allow=[2 2]
-    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192 (problem as before)
-        trajectory: [Step 1] / six fours / Final answer: 24
-        steps_to_score: Step 1
-    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[1 1 1]] rewards=[1] value=1 source=2.0.2.0.0 parse=first
-    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
-    2.0.2.1.1 confidence.stated node=2.0.0 value=0.6 source=2.0.2.1.0 wording=A parse=first
-    3 node.expanded round=0 node=opened children=[(node=2.0.0 strategy=direct depth=1 value=0.84)]
+    assert told(ran) == lines(
+        grown("six fours", "24", left=9, step=1, trust=0.6, value=0.84),
+        r"""
     5 frontier.scored round=1 scores=[[2.0.0 1.881] [opened 0.7359]] chosen=2.0.0 left=6
     6 forked lanes=1 allow=[5]
     6.0.0 thinker thinker.verify temperature=0.4 top_p=0.95 max_tokens=8192 (problem, trajectory as before)
@@ -58,7 +47,8 @@ def test_an_answered_trajectory_is_checked_and_its_check_is_not() -> None:
     11 node.expanded round=2 node=2.0.0 children=[(node=10.0.0 strategy=verify depth=2 repeats=6.0.0)]
     14 search.decided action=return node=2.0.0 value=0.84 confidence=0.6 calls=7
     = (answer=24 ended_by=budget confidence=0.6 confidence_source=stated)
-    """)
+    """,
+    )
 
 
 def test_a_thought_that_repeats_another_is_no_node() -> None:
@@ -101,20 +91,9 @@ def test_a_thought_that_repeats_another_is_no_node() -> None:
 def test_the_newest_step_alone_is_scored_where_that_is_set() -> None:
     ways: dict[str, Any] = {"oracle_scope": "newest", "scratchpad": "half", "max_depth": 2}
     ran = search(always(GOOD, 0.5), primary_calls=7, strategies=("direct",), **ways)
-    assert told(ran) == lines(r"""
-    1 frontier.scored round=0 scores=[[opened 0]] chosen=opened left=7
-    2 forked lanes=1 allow=[5]
-    2.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
-    2.0.1 generated round=0 role=thinker source=2.0.0 parse=ok
-    2.0.2 forked lanes=2 allow=[2 2]
-    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192 (problem as before)
-        trajectory: [Step 1] / thought 1
-        steps_to_score: Step 1
-    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[1 1 1]] rewards=[1] value=1 source=2.0.2.0.0 parse=first
-    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
-    2.0.2.1.1 confidence.stated node=2.0.0 value=0.5 source=2.0.2.1.0 wording=A parse=first
-    3 node.expanded round=0 node=opened children=[(node=2.0.0 strategy=direct depth=1 value=0.8)]
+    assert told(ran) == lines(
+        grown("thought 1", left=7, step=1, trust=0.5, value=0.8),
+        r"""
     5 frontier.scored round=1 scores=[[2.0.0 1.841] [opened 0.7359]] chosen=2.0.0 left=4
     6 forked lanes=1 allow=[3]
     6.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
@@ -135,29 +114,20 @@ def test_the_newest_step_alone_is_scored_where_that_is_set() -> None:
     14 confidence.stated node=10 value=0.5 source=13 wording=A parse=first
     15 search.decided action=return node=10 value=0.5 confidence=0.5 calls=7
     = (answer=none ended_by=closed confidence=0.5 confidence_source=stated)
-    """)
+    """,
+    )
 
 
 def test_a_search_that_its_limit_ends_gives_what_it_has() -> None:
     ways: dict[str, Any] = {"primary_calls": None, "repair": "all"}
     ran = search(always(HALF, 0.5, answer="24"), calls=4, strategies=("direct",), **ways)
-    assert told(ran) == lines(r"""
-    1 frontier.scored round=0 scores=[[opened 0]] chosen=opened left=4
-    2 forked lanes=1 allow=[3]
-    2.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
-    2.0.1 generated round=0 role=thinker answer=24 source=2.0.0 parse=ok
-    2.0.2 forked lanes=2 allow=[1 1]
-    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192 (problem as before)
-        trajectory: [Step 1] / thought 1 / Final answer: 24
-        steps_to_score: Step 1
-    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[0.5 0.5 0.5]] rewards=[0.5] value=0.5 source=2.0.2.0.0 parse=first
-    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
-    2.0.2.1.1 confidence.stated node=2.0.0 value=0.5 source=2.0.2.1.0 wording=A parse=first
-    3 node.expanded round=0 node=opened children=[(node=2.0.0 strategy=direct depth=1 value=0.5)]
+    assert told(ran) == lines(
+        grown("thought 1", "24", left=4, step=0.5, trust=0.5, value=0.5, allow=(3, 1)),
+        r"""
     7 search.decided action=return node=2.0.0 value=0.5 confidence=0.5 calls=3
     = (answer=24 ended_by=budget confidence=0.5 confidence_source=stated)
-    """)
+    """,
+    )
 
 
 def test_a_closing_call_without_an_answer_abstains() -> None:
@@ -168,60 +138,4 @@ def test_a_closing_call_without_an_answer_abstains() -> None:
     3 generated round=0 role=reasoner source=2 parse=unreadable
     4 search.decided action=abstain calls=1
     = (ended_by=abstained)
-    """)
-
-
-def test_a_vote_for_which_no_call_is_left_leaves_the_doubtful_answer() -> None:
-    said = {"thinker": [thought("so", "20")], "oracle": [scores(HALF)], "confidence": [sure(0.5)]}
-    ran = search(said, calls=3, strategies=("direct",), abstain_threshold=0.6)
-    assert told(ran) == lines(r"""
-    1 frontier.scored round=0 scores=[[opened 0]] chosen=opened left=3
-    2 forked lanes=1 allow=[3]
-    2.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
-    2.0.1 generated round=0 role=thinker answer=20 source=2.0.0 parse=ok
-    2.0.2 forked lanes=2 allow=[1 1]
-    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192 (problem as before)
-        trajectory: [Step 1] / so / Final answer: 20
-        steps_to_score: Step 1
-    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[0.5 0.5 0.5]] rewards=[0.5] value=0.5 source=2.0.2.0.0 parse=first
-    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
-    2.0.2.1.1 confidence.stated node=2.0.0 value=0.5 source=2.0.2.1.0 wording=A parse=first
-    3 node.expanded round=0 node=opened children=[(node=2.0.0 strategy=direct depth=1 value=0.5)]
-    6 search.decided action=fallback node=2.0.0 value=0.5 confidence=0.5 calls=3
-    8 forked lanes=0
-    = (answer=20 ended_by=fallback confidence=0.5 confidence_source=stated)
-    """)
-
-
-def test_a_vote_is_as_wide_as_the_calls_that_are_left() -> None:
-    said = {
-        "thinker": [thought("so", "20")],
-        "oracle": [scores(HALF)],
-        "confidence": [sure(0.5)],
-        "fallback": ["Hm.", "Hm."],
-    }
-    ran = search(said, calls=5, primary_calls=3, strategies=("direct",), abstain_threshold=0.6)
-    assert told(ran) == lines(r"""
-    1 frontier.scored round=0 scores=[[opened 0]] chosen=opened left=3
-    2 forked lanes=1 allow=[3]
-    2.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
-    2.0.1 generated round=0 role=thinker answer=20 source=2.0.0 parse=ok
-    2.0.2 forked lanes=2 allow=[1 1]
-    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192 (problem as before)
-        trajectory: [Step 1] / so / Final answer: 20
-        steps_to_score: Step 1
-    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[0.5 0.5 0.5]] rewards=[0.5] value=0.5 source=2.0.2.0.0 parse=first
-    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
-    2.0.2.1.1 confidence.stated node=2.0.0 value=0.5 source=2.0.2.1.0 wording=A parse=first
-    3 node.expanded round=0 node=opened children=[(node=2.0.0 strategy=direct depth=1 value=0.5)]
-    6 search.decided action=fallback node=2.0.0 value=0.5 confidence=0.5 calls=3
-    8 forked lanes=2 allow=[1 1]
-    8.0.0 fallback chain temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
-    8.0.1 generated round=0 role=fallback source=8.0.0 parse=unreadable
-    8.1.0 fallback chain#1 temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
-    8.1.1 generated round=1 role=fallback source=8.1.0 parse=unreadable
-    9 voted votes=0 of=2 unreadable=2
-    = (answer=20 ended_by=fallback confidence=0.5 confidence_source=stated)
     """)

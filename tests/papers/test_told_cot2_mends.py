@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from schemas.questions import Complete
-from tests.papers.cot2_says import GOOD, HALF, POOR, scores, search, steps_asked, sure, thought
+from tests.papers.cot2_says import (
+    GOOD,
+    HALF,
+    POOR,
+    grown,
+    scores,
+    search,
+    steps_asked,
+    sure,
+    thought,
+)
 from tests.papers.told import lines, told
 
 
@@ -52,21 +62,9 @@ def test_a_repair_that_scores_lower_is_left_aside() -> None:
         return said.get(question.role, thought("six fours", "24"))
 
     ran = search(worse, primary_calls=8, strategies=("direct",))
-    assert told(ran) == lines(r"""
-    1 frontier.scored round=0 scores=[[opened 0]] chosen=opened left=8
-    2 forked lanes=1 allow=[5]
-    2.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
-    2.0.1 generated round=0 role=thinker answer=24 source=2.0.0 parse=ok
-    2.0.2 forked lanes=2 allow=[2 2]
-    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192 (problem as before)
-        trajectory: [Step 1] / six fours / Final answer: 24
-        steps_to_score: Step 1
-    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[0.4 0.4 0.4]] rewards=[0.4] value=0.4 low=1 source=2.0.2.0.0
-            parse=first
-    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
-    2.0.2.1.1 confidence.stated node=2.0.0 value=0.8 source=2.0.2.1.0 wording=A parse=first
-    3 node.expanded round=0 node=opened children=[(node=2.0.0 strategy=direct depth=1 value=0.56)]
+    assert told(ran) == lines(
+        grown("six fours", "24", left=8, step=0.4, trust=0.8, value=0.56),
+        r"""
     5 forked lanes=1 allow=[5]
     5.0.0 repairer repairer temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
         fault: Step 1: Semantic=0.40, Logical=0.40, Fix=0.40
@@ -82,7 +80,8 @@ def test_a_repair_that_scores_lower_is_left_aside() -> None:
     6 node.repaired round=0 node=2.0.0 into=5.0.0 parent=opened step=1 depth=1 before=0.56 value=0.1 kept=old
     9 search.decided action=return node=2.0.0 value=0.56 confidence=0.8 calls=6
     = (answer=24 ended_by=budget confidence=0.8 confidence_source=stated)
-    """)
+    """,
+    )
 
 
 def test_a_thought_is_split_at_its_marks_and_written_anew_from_the_first_low_step() -> None:
@@ -140,21 +139,9 @@ def test_a_shadow_run_spares_the_node_that_it_is_about() -> None:
 
     ways: dict[str, Any] = {"shadow_from": "2.0.0", "repair": "none", "max_depth": 2}
     ran = search(poor, primary_calls=5, strategies=("direct",), **ways)
-    assert told(ran) == lines(r"""
-    1 frontier.scored round=0 scores=[[opened 0]] chosen=opened left=5
-    2 forked lanes=1 allow=[3]
-    2.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
-    2.0.1 generated round=0 role=thinker source=2.0.0 parse=ok
-    2.0.2 forked lanes=2 allow=[1 1]
-    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192 (problem as before)
-        trajectory: [Step 1] / four
-        steps_to_score: Step 1
-    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[0.1 0.1 0.1]] rewards=[0.1] value=0.1 low=1 source=2.0.2.0.0
-            parse=first
-    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
-    2.0.2.1.1 confidence.stated node=2.0.0 value=0.1 source=2.0.2.1.0 wording=A parse=first
-    3 node.expanded round=0 node=opened children=[(node=2.0.0 strategy=direct depth=1 value=0.1)]
+    assert told(ran) == lines(
+        grown("four", left=5, step=0.1, trust=0.1, value=0.1, allow=(3, 1)),
+        r"""
     5 frontier.scored round=1 scores=[[2.0.0 1.141] [opened 0.7359]] chosen=2.0.0 left=7
     6 forked lanes=1 allow=[5]
     6.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192 (problem, trajectory as before)
@@ -181,7 +168,8 @@ def test_a_shadow_run_spares_the_node_that_it_is_about() -> None:
     15 node.expanded round=3 node=opened children=[(node=14.0.0 strategy=direct depth=1 repeats=2.0.0)]
     18 search.decided action=return node=6.0.0 value=0.1 confidence=0.1 calls=8
     = (answer=24 ended_by=budget confidence=0.1 confidence_source=stated)
-    """)
+    """,
+    )
 
 
 def test_an_expanded_node_is_closed_where_that_is_set() -> None:
@@ -191,20 +179,9 @@ def test_an_expanded_node_is_closed_where_that_is_set() -> None:
         "confidence": [sure(0.5), sure(0.5)],
     }
     ran = search(said, primary_calls=9, strategies=("direct",), reopen=False, ties="hash")
-    assert told(ran) == lines(r"""
-    1 frontier.scored round=0 scores=[[opened 0]] chosen=opened left=9
-    2 forked lanes=1 allow=[5]
-    2.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
-    2.0.1 generated round=0 role=thinker source=2.0.0 parse=ok
-    2.0.2 forked lanes=2 allow=[2 2]
-    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192 (problem as before)
-        trajectory: [Step 1] / four
-        steps_to_score: Step 1
-    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[0.5 0.5 0.5]] rewards=[0.5] value=0.5 source=2.0.2.0.0 parse=first
-    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
-    2.0.2.1.1 confidence.stated node=2.0.0 value=0.5 source=2.0.2.1.0 wording=A parse=first
-    3 node.expanded round=0 node=opened children=[(node=2.0.0 strategy=direct depth=1 value=0.5)]
+    assert told(ran) == lines(
+        grown("four", left=9, step=0.5, trust=0.5, value=0.5),
+        r"""
     5 frontier.scored round=1 scores=[[2.0.0 1.541]] chosen=2.0.0 left=6
     6 forked lanes=1 allow=[4]
     6.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192 (problem, trajectory as before)
@@ -219,7 +196,8 @@ def test_an_expanded_node_is_closed_where_that_is_set() -> None:
     7 node.expanded round=1 node=2.0.0 children=[(node=6.0.0 strategy=direct depth=2 value=0.5)]
     10 search.decided action=return node=6.0.0 value=0.5 confidence=0.5 calls=6
     = (answer=24 ended_by=frontier confidence=0.5 confidence_source=stated)
-    """)
+    """,
+    )
 
 
 def test_an_answer_that_was_pruned_leaves_no_call_for_another() -> None:
@@ -229,22 +207,11 @@ def test_an_answer_that_was_pruned_leaves_no_call_for_another() -> None:
         "confidence": [sure(0.1)],
     }
     ran = search(said, calls=9, primary_calls=3, strategies=("direct",), repair="none")
-    assert told(ran) == lines(r"""
-    1 frontier.scored round=0 scores=[[opened 0]] chosen=opened left=3
-    2 forked lanes=1 allow=[3]
-    2.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
-    2.0.1 generated round=0 role=thinker answer=24 source=2.0.0 parse=ok
-    2.0.2 forked lanes=2 allow=[1 1]
-    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192 (problem as before)
-        trajectory: [Step 1] / six fours / Final answer: 24
-        steps_to_score: Step 1
-    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[0.1 0.1 0.1]] rewards=[0.1] value=0.1 low=1 source=2.0.2.0.0
-            parse=first
-    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
-    2.0.2.1.1 confidence.stated node=2.0.0 value=0.1 source=2.0.2.1.0 wording=A parse=first
-    3 node.expanded round=0 node=opened children=[(node=2.0.0 strategy=direct depth=1 value=0.1)]
+    assert told(ran) == lines(
+        grown("six fours", "24", left=3, step=0.1, trust=0.1, value=0.1, allow=(3, 1)),
+        r"""
     4 node.pruned round=0 node=2.0.0 value=0.1
     7 search.decided action=abstain calls=3
     = (ended_by=abstained)
-    """)
+    """,
+    )

@@ -88,10 +88,14 @@ def told(ran: Ran[Any]) -> str:
     asked, telling = dict(ran.asked), Telling()
     said = [f"{at} {telling.line(asked.get(at), event)}" for at, event in ran.events]
     end = [] if ran.result is None else [f"= {_plain(ran.result)}"]
-    every = "\n".join([*said, *end]).splitlines()
+    return wrapped("\n".join([*said, *end]))
+
+
+def wrapped(text: str) -> str:
+    """The lines of a text, each as wide as a page at most."""
     return "\n".join(
         "\n".join(wrap(line, WIDE, subsequent_indent=" " * 8, break_long_words=False))
-        for line in every
+        for line in text.splitlines()
     )
 
 
