@@ -14,7 +14,7 @@ from handlers.policies.meta_reasoner import META_REASONER
 from handlers.policies.meta_reasoner.settings import MetaReasonerSettings, constants
 from schemas.memory import Memory
 from schemas.questions import Complete
-from tests.papers.told import served
+from tests.papers.told import served, wrapped
 from tests.scripted import NO_MEMORY, Ran, Script, run
 
 TASK = Task("q1", "Make 24 of 2 3 4 1.", "game24", seed=7)
@@ -109,6 +109,45 @@ def after(
     members = [Measured(f"p/{at}", "unknown", each) for at, each in enumerate(summaries)]
     rule = META_REASONER.rule
     return learned_after(rule, before, members, constants(settings or paper()))
+
+
+JUDGED = r"""
+1 step step temperature=0.7 top_p=1 max_tokens=8192
+    problem: Make 24 of 2 3 4 1.
+2 generated round=0 role=step source=1 parse=ok
+3 judge judge.A temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
+    trajectory: [Step 1] / step 1 is 2 * 1
+    steps_made: 1
+    weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8
+4 reward.judged round=0 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.54 self_judged=True steps=1 source=3
+        parse=ok
+"""
+"""How it is told that an episode makes its first step, which is judged."""
+
+REFLECTED = rf"""{JUDGED.rstrip()}
+5 reporter reporter temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory as before)
+6 progress.reported round=0 source=5 parse=ok
+7 embed: Current_attempts: / - attempt 1 / Observations: / - it goes well
+8 meta_reasoner meta_reasoner temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
+    report: Current_attempts: / - attempt 1 / Observations: / - it goes well
+    judgement: so
+"""
+"""How it is told that its progress is reported next, and that the meta-reasoner thinks about it."""
+
+
+def solved_by_second(at: int, arm: str, *, first_judgement: bool = False) -> str:
+    """How it is told that the second step solves the problem, from its judgement on."""
+    known, weights = "problem, weights", ""
+    if first_judgement:
+        known, weights = "problem", "\n    weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8"
+    judged = "parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.52 self_judged=True"
+    return wrapped(rf"""
+{at} judge judge.A temperature=0.7 top_p=1 max_tokens=8192 ({known} as before)
+    trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2 / Final answer: 2*3*4*1
+    steps_made: 2{weights}
+{at + 1} reward.judged round=1 arm={arm} {judged} steps=2 source={at} parse=ok
+= (answer=2*3*4*1 ended_by=solved confidence=0.7 confidence_source=value)
+""")
 
 
 def service(**values: Any) -> MetaReasonerSettings:

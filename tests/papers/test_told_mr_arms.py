@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from tests.papers.mr_says import (
+    JUDGED,
+    REFLECTED,
     earned,
     model,
     noted,
     reason,
+    solved_by_second,
 )
 from tests.papers.told import lines, told
 
@@ -19,16 +22,9 @@ OTHERS = (
 
 def test_a_new_arm_is_chosen_for_being_new_and_its_whole_note_is_told() -> None:
     ran = reason(model(2), epsilon_clock="choice", report=False)
-    assert told(ran) == lines(r"""
-    1 step step temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-    2 generated round=0 role=step source=1 parse=ok
-    3 judge judge.A temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
-        trajectory: [Step 1] / step 1 is 2 * 1
-        steps_made: 1
-        weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8
-    4 reward.judged round=0 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.54 self_judged=True steps=1 source=3
-            parse=ok
+    assert told(ran) == lines(
+        JUDGED,
+        r"""
     5 embed: [Step 1] / step 1 is 2 * 1
     6 meta_reasoner meta_reasoner temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         report: [Step 1] / step 1 is 2 * 1
@@ -43,13 +39,9 @@ def test_a_new_arm_is_chosen_for_being_new_and_its_whole_note_is_told() -> None:
     11 step step temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory as before)
         advice: Reflection: r / Fact_check: f / Thought: t / Action: Use the factor 4 last.
     12 generated round=1 role=step answer=2*3*4*1 source=11 parse=ok
-    13 judge judge.A temperature=0.7 top_p=1 max_tokens=8192 (problem, weights as before)
-        trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2 / Final answer: 2*3*4*1
-        steps_made: 2
-    14 reward.judged round=1 arm=a4 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.52 self_judged=True steps=2
-            source=13 parse=ok
-    = (answer=2*3*4*1 ended_by=solved confidence=0.7 confidence_source=value)
-    """)
+    """,
+        solved_by_second(13, "a4"),
+    )
 
 
 def test_a_scope_that_is_full_gives_up_its_worst_arm_for_a_new_one() -> None:
@@ -125,22 +117,9 @@ def test_arms_of_an_episode_alone_are_the_start_arms_again() -> None:
     ran = reason(
         model(2), memory=memory, arms="episode", start_arms=5, warmup_pulls=0, updates="frozen"
     )
-    assert told(ran) == lines(r"""
-    1 step step temperature=0.7 top_p=1 max_tokens=8192
-        problem: Make 24 of 2 3 4 1.
-    2 generated round=0 role=step source=1 parse=ok
-    3 judge judge.A temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
-        trajectory: [Step 1] / step 1 is 2 * 1
-        steps_made: 1
-        weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8
-    4 reward.judged round=0 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.54 self_judged=True steps=1 source=3
-            parse=ok
-    5 reporter reporter temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory as before)
-    6 progress.reported round=0 source=5 parse=ok
-    7 embed: Current_attempts: / - attempt 1 / Observations: / - it goes well
-    8 meta_reasoner meta_reasoner temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
-        report: Current_attempts: / - attempt 1 / Observations: / - it goes well
-        judgement: so
+    assert told(ran) == lines(
+        REFLECTED,
+        r"""
     9 embed
         Keep one of the factors for the end.
         Keep to the present course, and be concrete about what comes next.
@@ -153,18 +132,15 @@ def test_arms_of_an_episode_alone_are_the_start_arms_again() -> None:
     13 step step temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory as before)
         advice: Reflection: r / Fact_check: f / Thought: t / Action: Use the factor 4 last.
     14 generated round=1 role=step answer=2*3*4*1 source=13 parse=ok
-    15 judge judge.A temperature=0.7 top_p=1 max_tokens=8192 (problem, weights as before)
-        trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2 / Final answer: 2*3*4*1
-        steps_made: 2
-    16 reward.judged round=1 arm=a6 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.52 self_judged=True steps=2
-            source=15 parse=ok
-    = (answer=2*3*4*1 ended_by=solved confidence=0.7 confidence_source=value)
-    """)
+    """,
+        solved_by_second(15, "a6"),
+    )
 
 
 def test_where_nothing_is_learned_no_arm_is_warmed_up() -> None:
     ran = reason(model(2), strategies="fixed", updates="frozen", report=False)
-    assert told(ran) == lines(r"""
+    assert told(ran) == lines(
+        r"""
     1 step step temperature=0.7 top_p=1 max_tokens=8192
         problem: Make 24 of 2 3 4 1.
     2 generated round=0 role=step source=1 parse=ok
@@ -174,19 +150,15 @@ def test_where_nothing_is_learned_no_arm_is_warmed_up() -> None:
         trajectory: [Step 1] / step 1 is 2 * 1
         advice: Keep to the present course, and be concrete about what comes next.
     7 generated round=1 role=step answer=2*3*4*1 source=6 parse=ok
-    8 judge judge.A temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
-        trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2 / Final answer: 2*3*4*1
-        steps_made: 2
-        weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8
-    9 reward.judged round=1 arm=a1 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.52 self_judged=True steps=2
-            source=8 parse=ok
-    = (answer=2*3*4*1 ended_by=solved confidence=0.7 confidence_source=value)
-    """)
+    """,
+        solved_by_second(8, "a1", first_judgement=True),
+    )
 
 
 def test_a_report_that_cannot_be_read_stands_as_it_was_said() -> None:
     ran = reason(model(2, report=lambda at: "Hm, well."), strategies="fixed")
-    assert told(ran) == lines(r"""
+    assert told(ran) == lines(
+        r"""
     1 step step temperature=0.7 top_p=1 max_tokens=8192
         problem: Make 24 of 2 3 4 1.
     2 generated round=0 role=step source=1 parse=ok
@@ -202,11 +174,6 @@ def test_a_report_that_cannot_be_read_stands_as_it_was_said() -> None:
     10 step step temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory as before)
         advice: Keep to the present course, and be concrete about what comes next.
     11 generated round=1 role=step answer=2*3*4*1 source=10 parse=ok
-    12 judge judge.A temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
-        trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2 / Final answer: 2*3*4*1
-        steps_made: 2
-        weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8
-    13 reward.judged round=1 arm=a1 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.52 self_judged=True steps=2
-            source=12 parse=ok
-    = (answer=2*3*4*1 ended_by=solved confidence=0.7 confidence_source=value)
-    """)
+    """,
+        solved_by_second(12, "a1", first_judgement=True),
+    )
