@@ -5,35 +5,49 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import pytest
+
 from schemas.questions import Complete
 from tests.papers.mc2_says import solved
 from tests.papers.mgv_says import SHORT, Model, belief, past, remembering
-from tests.papers.told import lines, served, told
+from tests.papers.told import lines, served, told, wrapped
 
 flavell = partial(served, "mgv_flavell", task=SHORT, logprob=None)
+
+TRIED = """
+0 embed: 12 trays of 8 rolls?
+1 cases.reached round=0 near=0 held=0 subject=stories/r1
+2 experience.felt experience=difficulty source=feel value=0.5 inputs=[[h 0.5] [cases 0]] round=0
+3 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=[[direct 0.5] [decompose 0.5] [define
+        0.5] [example 0.5] [plan 0.5] [simplify 0.5]] round=0
+4 reasoner attempt.direct max_tokens=8192 logprobs=True
+    problem: 12 trays of 8 rolls?
+"""
+"""How it is told that nothing is remembered, and the first strategy is tried."""
+
+
+def doubted(answer: str, *, sure: float, doubt: float, progress: float) -> str:
+    """How it is told that the first answer is doubted, and a monitor asked whether it is plausible."""
+    found = f"[fragmented 0] [doubtful {doubt}] [unexpected 0] [uncertain progress {progress}]"
+    return wrapped(rf"""{TRIED.rstrip()}
+5 generated round=0 role=reasoner answer={answer} source=4 parse=ok
+7 confidence confidence.A temperature=0 max_tokens=8192 (problem as before)
+    trajectory: Step 1: try. / Final_answer: \boxed{{{answer}}}
+8 confidence.stated node=4 value={sure} source=7 wording=A parse=first
+9 experience.felt experience=confidence source=feel value={sure} inputs=[[verbal {sure}]] round=0
+10 experience.felt experience=evaluative source=feel value={doubt} inputs=[{found}] round=0
+11 strategy.matched level=metacognitive strategy=plausibility diagnosis=doubtful round=0
+12 monitor check.plausibility temperature=0 max_tokens=8192 (problem, trajectory as before)
+    goal: An answer of the type asked for, that was checked and can be relied upon.
+    candidate: {answer}
+""")
 
 
 def test_regulation_without_memory_changes_its_strategy_after_a_failure() -> None:
     ran = flavell(Model(["95", "96"], [0.9, 0.8], ["FAIL", "PASS"]))
-    assert told(ran) == lines(r"""
-    0 embed: 12 trays of 8 rolls?
-    1 cases.reached round=0 near=0 held=0 subject=stories/r1
-    2 experience.felt experience=difficulty source=feel value=0.5 inputs=[[h 0.5] [cases 0]] round=0
-    3 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=[[direct 0.5] [decompose 0.5] [define
-            0.5] [example 0.5] [plan 0.5] [simplify 0.5]] round=0
-    4 reasoner attempt.direct max_tokens=8192 logprobs=True
-        problem: 12 trays of 8 rolls?
-    5 generated round=0 role=reasoner answer=95 source=4 parse=ok
-    7 confidence confidence.A temperature=0 max_tokens=8192 (problem as before)
-        trajectory: Step 1: try. / Final_answer: \boxed{95}
-    8 confidence.stated node=4 value=0.9 source=7 wording=A parse=first
-    9 experience.felt experience=confidence source=feel value=0.9 inputs=[[verbal 0.9]] round=0
-    10 experience.felt experience=evaluative source=feel value=0.1 inputs=[[fragmented 0] [doubtful 0.1] [unexpected
-            0] [uncertain progress 0]] round=0
-    11 strategy.matched level=metacognitive strategy=plausibility diagnosis=doubtful round=0
-    12 monitor check.plausibility temperature=0 max_tokens=8192 (problem, trajectory as before)
-        goal: An answer of the type asked for, that was checked and can be relied upon.
-        candidate: 95
+    assert told(ran) == lines(
+        doubted("95", sure=0.9, doubt=0.1, progress=0),
+        r"""
     13 monitor.reported round=0 flag=YES source=12 parse=ok
     14 experience.felt experience=difficulty source=feel value=0.3 inputs=[[h 0.5] [cases 0]] round=1
     15 strategy.matched level=cognitive strategy=decompose diagnosis=plain rates=[[decompose 0.5] [define 0.5]
@@ -54,7 +68,8 @@ def test_regulation_without_memory_changes_its_strategy_after_a_failure() -> Non
     25 monitor.reported round=1 flag=NO source=24 parse=ok
     26 experience.kept rounds=[0 1] of=2
     = (answer=96 ended_by=goal confidence=0.8 confidence_source=stated)
-    """)
+    """,
+    )
 
 
 def test_regulation_with_cases_knows_what_to_expect() -> None:
@@ -155,14 +170,9 @@ def test_regulation_that_asks_for_features_of_the_difficulty() -> None:
 
 def test_regulation_spares_the_check_of_what_has_no_answer() -> None:
     ran = flavell(Model([None, None, None]), max_rounds=3, fail_run=2)
-    assert told(ran) == lines(r"""
-    0 embed: 12 trays of 8 rolls?
-    1 cases.reached round=0 near=0 held=0 subject=stories/r1
-    2 experience.felt experience=difficulty source=feel value=0.5 inputs=[[h 0.5] [cases 0]] round=0
-    3 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=[[direct 0.5] [decompose 0.5] [define
-            0.5] [example 0.5] [plan 0.5] [simplify 0.5]] round=0
-    4 reasoner attempt.direct max_tokens=8192 logprobs=True
-        problem: 12 trays of 8 rolls?
+    assert told(ran) == lines(
+        TRIED,
+        r"""
     5 generated round=0 role=reasoner source=4 parse=unreadable
     6 experience.felt experience=difficulty source=feel value=0.75 inputs=[[h 0.5] [cases 0]] round=1
     7 strategy.matched level=cognitive strategy=decompose diagnosis=complex rates=[[decompose 0.5] [define 0.5]
@@ -172,34 +182,16 @@ def test_regulation_spares_the_check_of_what_has_no_answer() -> None:
     10 episode.abandoned round=1 criterion=failures
     11 experience.kept rounds=[0 1] of=2
     = (ended_by=abandoned: failures)
-    """)
+    """,
+    )
 
 
-def test_regulation_that_its_limit_ends_gives_the_best() -> None:
-    ran = flavell(Model(["95", "96"], [0.6, 0.5], ["FAIL"]), calls=5)
-    assert told(ran) == lines(r"""
-    0 embed: 12 trays of 8 rolls?
-    1 cases.reached round=0 near=0 held=0 subject=stories/r1
-    2 experience.felt experience=difficulty source=feel value=0.5 inputs=[[h 0.5] [cases 0]] round=0
-    3 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=[[direct 0.5] [decompose 0.5] [define
-            0.5] [example 0.5] [plan 0.5] [simplify 0.5]] round=0
-    4 reasoner attempt.direct max_tokens=8192 logprobs=True
-        problem: 12 trays of 8 rolls?
-    5 generated round=0 role=reasoner answer=95 source=4 parse=ok
-    7 confidence confidence.A temperature=0 max_tokens=8192 (problem as before)
-        trajectory: Step 1: try. / Final_answer: \boxed{95}
-    8 confidence.stated node=4 value=0.6 source=7 wording=A parse=first
-    9 experience.felt experience=confidence source=feel value=0.6 inputs=[[verbal 0.6]] round=0
-    10 experience.felt experience=evaluative source=feel value=0.4 inputs=[[fragmented 0] [doubtful 0.4] [unexpected
-            0] [uncertain progress 0.3333]] round=0
-    11 strategy.matched level=metacognitive strategy=plausibility diagnosis=doubtful round=0
-    12 monitor check.plausibility temperature=0 max_tokens=8192 (problem, trajectory as before)
-        goal: An answer of the type asked for, that was checked and can be relied upon.
-        candidate: 95
-    13 monitor.reported round=0 flag=YES source=12 parse=ok
-    14 experience.felt experience=difficulty source=feel value=0.45 inputs=[[h 0.5] [cases 0]] round=1
-    15 strategy.matched level=cognitive strategy=decompose diagnosis=plain rates=[[decompose 0.5] [define 0.5]
-            [example 0.5] [plan 0.5] [simplify 0.5] [direct 0.3333]] round=1
+@pytest.mark.parametrize(
+    ("calls", "end"),
+    [
+        pytest.param(
+            5,
+            r"""
     16 reasoner attempt.decompose max_tokens=8192 logprobs=True (problem as before)
         earlier_answer: 95
         finding: as it looks from here.
@@ -214,7 +206,29 @@ def test_regulation_that_its_limit_ends_gives_the_best() -> None:
     24 limit.reached which=calls
     25 experience.kept rounds=[0 1] of=2
     = (answer=95 ended_by=limit confidence=0.6 confidence_source=stated limit=calls)
-    """)
+    """,
+            id="at the second check",
+        ),
+        pytest.param(
+            3,
+            r"""
+    16 limit.reached which=calls
+    17 experience.kept rounds=[0 1] of=2
+    = (answer=95 ended_by=limit confidence=0.6 confidence_source=stated limit=calls)
+    """,
+            id="before the second attempt",
+        ),
+    ],
+)
+def test_regulation_that_its_limit_ends_gives_the_best(calls: int, end: str) -> None:
+    ran = flavell(Model(["95", "96"], [0.6, 0.5], ["FAIL"]), calls=calls)
+    second = """
+    13 monitor.reported round=0 flag=YES source=12 parse=ok
+    14 experience.felt experience=difficulty source=feel value=0.45 inputs=[[h 0.5] [cases 0]] round=1
+    15 strategy.matched level=cognitive strategy=decompose diagnosis=plain rates=[[decompose 0.5] [define 0.5]
+            [example 0.5] [plan 0.5] [simplify 0.5] [direct 0.3333]] round=1
+    """
+    assert told(ran) == lines(doubted("95", sure=0.6, doubt=0.4, progress=0.3333), second, end)
 
 
 def test_regulation_without_monitoring() -> None:
@@ -242,62 +256,15 @@ def test_regulation_without_monitoring() -> None:
     """)
 
 
-def test_regulation_whose_limit_strikes_before_the_second_attempt() -> None:
-    ran = flavell(Model(["95"], [0.6], ["FAIL"]), calls=3)
-    assert told(ran) == lines(r"""
-    0 embed: 12 trays of 8 rolls?
-    1 cases.reached round=0 near=0 held=0 subject=stories/r1
-    2 experience.felt experience=difficulty source=feel value=0.5 inputs=[[h 0.5] [cases 0]] round=0
-    3 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=[[direct 0.5] [decompose 0.5] [define
-            0.5] [example 0.5] [plan 0.5] [simplify 0.5]] round=0
-    4 reasoner attempt.direct max_tokens=8192 logprobs=True
-        problem: 12 trays of 8 rolls?
-    5 generated round=0 role=reasoner answer=95 source=4 parse=ok
-    7 confidence confidence.A temperature=0 max_tokens=8192 (problem as before)
-        trajectory: Step 1: try. / Final_answer: \boxed{95}
-    8 confidence.stated node=4 value=0.6 source=7 wording=A parse=first
-    9 experience.felt experience=confidence source=feel value=0.6 inputs=[[verbal 0.6]] round=0
-    10 experience.felt experience=evaluative source=feel value=0.4 inputs=[[fragmented 0] [doubtful 0.4] [unexpected
-            0] [uncertain progress 0.3333]] round=0
-    11 strategy.matched level=metacognitive strategy=plausibility diagnosis=doubtful round=0
-    12 monitor check.plausibility temperature=0 max_tokens=8192 (problem, trajectory as before)
-        goal: An answer of the type asked for, that was checked and can be relied upon.
-        candidate: 95
-    13 monitor.reported round=0 flag=YES source=12 parse=ok
-    14 experience.felt experience=difficulty source=feel value=0.45 inputs=[[h 0.5] [cases 0]] round=1
-    15 strategy.matched level=cognitive strategy=decompose diagnosis=plain rates=[[decompose 0.5] [define 0.5]
-            [example 0.5] [plan 0.5] [simplify 0.5] [direct 0.3333]] round=1
-    16 limit.reached which=calls
-    17 experience.kept rounds=[0 1] of=2
-    = (answer=95 ended_by=limit confidence=0.6 confidence_source=stated limit=calls)
-    """)
-
-
 def test_regulation_where_a_check_that_cannot_be_read_counts_as_a_failure() -> None:
     def mute(question: Complete) -> str:
         said = {"reasoner": solved("96"), "confidence": "Confidence=0.9"}
         return said.get(question.role, "Hm.")
 
     ran = flavell(mute, unread="zero", max_rounds=2)
-    assert told(ran) == lines(r"""
-    0 embed: 12 trays of 8 rolls?
-    1 cases.reached round=0 near=0 held=0 subject=stories/r1
-    2 experience.felt experience=difficulty source=feel value=0.5 inputs=[[h 0.5] [cases 0]] round=0
-    3 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=[[direct 0.5] [decompose 0.5] [define
-            0.5] [example 0.5] [plan 0.5] [simplify 0.5]] round=0
-    4 reasoner attempt.direct max_tokens=8192 logprobs=True
-        problem: 12 trays of 8 rolls?
-    5 generated round=0 role=reasoner answer=96 source=4 parse=ok
-    7 confidence confidence.A temperature=0 max_tokens=8192 (problem as before)
-        trajectory: Step 1: try. / Final_answer: \boxed{96}
-    8 confidence.stated node=4 value=0.9 source=7 wording=A parse=first
-    9 experience.felt experience=confidence source=feel value=0.9 inputs=[[verbal 0.9]] round=0
-    10 experience.felt experience=evaluative source=feel value=0.1 inputs=[[fragmented 0] [doubtful 0.1] [unexpected
-            0] [uncertain progress 0]] round=0
-    11 strategy.matched level=metacognitive strategy=plausibility diagnosis=doubtful round=0
-    12 monitor check.plausibility temperature=0 max_tokens=8192 (problem, trajectory as before)
-        goal: An answer of the type asked for, that was checked and can be relied upon.
-        candidate: 96
+    assert told(ran) == lines(
+        doubted("96", sure=0.9, doubt=0.1, progress=0),
+        r"""
     13 reply.reparsed role=monitor source=12 reason=Finding: missing
     14 monitor check.plausibility temperature=0 max_tokens=8192 (problem, goal, candidate, trajectory as before)
         assistant: Hm.
@@ -324,4 +291,5 @@ def test_regulation_where_a_check_that_cannot_be_read_counts_as_a_failure() -> N
     29 monitor.reported round=1 source=28 parse=fallback
     30 experience.kept rounds=[0 1] of=2
     = (answer=96 ended_by=max_rounds confidence=0.9 confidence_source=stated)
-    """)
+    """,
+    )

@@ -2,19 +2,85 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
 from schemas.memory import Memory
 from schemas.questions import Complete
 from tests.papers.mc2_says import solved
 from tests.papers.told import learnt, lines, member, served, thought, told
 from tests.scripted import NO_MEMORY
 
-FOUND = ["<answer>24</answer>"]
-
 
 def expelled(*operations: str, memory: Memory = NO_MEMORY) -> Memory:
     """A memory of insights after these operations."""
     said = ["Insight_operations:\n" + "\n".join(f"- {each}" for each in operations)]
     return learnt("expel", [member("four", trajectory="I looked")], said, memory)[0]
+
+
+def noted(*keywords: str) -> Memory:
+    """A memory of one note about a product."""
+    said = "\n- ".join(("Context: a product\nKeywords:", *keywords))
+    return learnt("a_mem", [member("four", answer="24", trajectory="I looked")], [said])[0]
+
+
+def kept() -> Memory:
+    """A memory of two trajectories."""
+    four = member("four", "right", answer="24", trajectory="I looked")
+    five = member("five", answer="30", trajectory="I saw")
+    return learnt("direct_trajectory", [four, five], [])[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "memory", "ways", "recalled", "shown", "guidance"),
+    [
+        (
+            "expel",
+            partial(expelled, "ADD: Count twice.", "ADD: Ask first.", "UPVOTE 2"),
+            {"shown": 1},
+            "roles=[insight] top=1 kinds=[rule]",
+            "sort=insight items=[E1 E2] scores=[0 0]",
+            "(3) Ask first. /  / (2) Count twice.",
+        ),
+        (
+            "a_mem",
+            partial(noted, "six"),
+            {},
+            "roles=[note] top=3 kinds=[lesson]",
+            "sort=note items=[N1.1] scores=[0.3162]",
+            "a product / Keywords: six / Answer: 24",
+        ),
+        (
+            "direct_trajectory",
+            kept,
+            {"shown": 1},
+            "roles=[trajectory] top=1 kinds=[lesson]",
+            "sort=trajectory items=[T1.1] scores=[1]",
+            "What is six times four? / I looked / Answer: 24. It was right.",
+        ),
+    ],
+)
+def test_what_was_learned_guides_an_agent(
+    name: str,
+    memory: Callable[[], Memory],
+    ways: dict[str, Any],
+    recalled: str,
+    shown: str,
+    guidance: str,
+) -> None:
+    ran = served(name, ["<answer>24</answer>"], memory(), **ways)
+    assert told(ran) == lines(f"""
+    0 recall query=What is six times four? {recalled} exclude=arithmetic/q1
+    1 experience.shown {shown}
+    2 reasoner agent max_tokens=8192
+        problem: What is six times four?
+        guidance: {guidance}
+    3 generated round=0 role=reasoner answer=24 source=2 parse=ok
+    = (answer=24 ended_by=answered)
+    """)
 
 
 def test_insights_are_voted_on_and_numbered_anew() -> None:
@@ -60,31 +126,13 @@ def test_insights_stay_where_no_operation_can_be_read() -> None:
     """)
 
 
-def test_insights_guide_an_agent() -> None:
-    ran = served(
-        "expel", FOUND, memory=expelled("ADD: Count twice.", "ADD: Ask first.", "UPVOTE 2"), shown=1
-    )
-    assert told(ran) == lines(r"""
-    0 recall query=What is six times four? roles=[insight] top=1 kinds=[rule] exclude=arithmetic/q1
-    1 experience.shown sort=insight items=[E1 E2] scores=[0 0]
-    2 reasoner agent max_tokens=8192
-        problem: What is six times four?
-        guidance: (3) Ask first. /  / (2) Count twice.
-    3 generated round=0 role=reasoner answer=24 source=2 parse=ok
-    = (answer=24 ended_by=answered)
-    """)
-
-
 def test_a_note_is_linked_to_the_nearest_and_renews_it() -> None:
-    earlier = ["Context: a product\nKeywords:\n- six\n- times"]
-    before, _ = learnt("a_mem", [member("four", answer="24", trajectory="I looked")], earlier)
     said = [
         "Context: six and five\nKeywords:\n- six",
         "Link: YES\nRenewed_context: products of six",
     ]
-    _, ran = learnt(
-        "a_mem", [member("five", "wrong", trajectory="I saw", answer=None)], said, before
-    )
+    five = member("five", "wrong", trajectory="I saw", answer=None)
+    _, ran = learnt("a_mem", [five], said, noted("six", "times"))
     assert told(ran) == lines(r"""
     0 distiller note
         problem: What is six times five?
@@ -103,15 +151,9 @@ def test_a_note_is_linked_to_the_nearest_and_renews_it() -> None:
 
 
 def test_a_note_that_belongs_to_no_other_renews_nothing() -> None:
-    before, _ = learnt(
-        "a_mem",
-        [member("four", answer="24", trajectory="I looked")],
-        ["Context: a product\nKeywords:\n- six"],
-    )
     said = ["Hm.", "Hm.", "Link: NO\nRenewed_context: something else"]
-    _, ran = learnt(
-        "a_mem", [member("five", "right", answer="30", trajectory="I saw")], said, before
-    )
+    five = member("five", "right", answer="30", trajectory="I saw")
+    _, ran = learnt("a_mem", [five], said, noted("six"))
     assert told(ran) == lines(r"""
     0 distiller note
         problem: What is six times five?
@@ -127,24 +169,6 @@ def test_a_note_that_belongs_to_no_other_renews_nothing() -> None:
         new_note: What is six times five? / Keywords:  / Answer: 30
         earlier_notes: a product / Keywords: six / Answer: 24
     6 note.linked note=N2.1
-    """)
-
-
-def test_notes_guide_an_agent() -> None:
-    before, _ = learnt(
-        "a_mem",
-        [member("four", answer="24", trajectory="I looked")],
-        ["Context: a product\nKeywords:\n- six"],
-    )
-    ran = served("a_mem", FOUND, memory=before)
-    assert told(ran) == lines(r"""
-    0 recall query=What is six times four? roles=[note] top=3 kinds=[lesson] exclude=arithmetic/q1
-    1 experience.shown sort=note items=[N1.1] scores=[0.3162]
-    2 reasoner agent max_tokens=8192
-        problem: What is six times four?
-        guidance: a product / Keywords: six / Answer: 24
-    3 generated round=0 role=reasoner answer=24 source=2 parse=ok
-    = (answer=24 ended_by=answered)
     """)
 
 
@@ -164,25 +188,6 @@ def test_trajectories_are_kept_as_they_went_and_found_by_their_problems() -> Non
     2 embed
         What is six times four?
         What is six times five?
-    """)
-
-
-def test_trajectories_guide_an_agent() -> None:
-    members = [
-        member("four", "right", answer="24", trajectory="I looked"),
-        member("five", answer="30", trajectory="I saw"),
-    ]
-    ran = served(
-        "direct_trajectory", FOUND, memory=learnt("direct_trajectory", members, [])[0], shown=1
-    )
-    assert told(ran) == lines(r"""
-    0 recall query=What is six times four? roles=[trajectory] top=1 kinds=[lesson] exclude=arithmetic/q1
-    1 experience.shown sort=trajectory items=[T1.1] scores=[1]
-    2 reasoner agent max_tokens=8192
-        problem: What is six times four?
-        guidance: What is six times four? / I looked / Answer: 24. It was right.
-    3 generated round=0 role=reasoner answer=24 source=2 parse=ok
-    = (answer=24 ended_by=answered)
     """)
 
 
