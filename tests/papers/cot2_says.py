@@ -13,7 +13,7 @@ from handlers.policies.cot2_meta.settings import Cot2Settings
 from handlers.policies.cot2_meta.state import Node, root
 from handlers.roles.oracle import Scores
 from schemas.questions import Complete
-from tests.papers.told import lines, served, wrapped
+from tests.papers.told import served, wrapped
 from tests.scripted import Ran, Script, run
 
 PROBLEM = "Make twenty-four of the numbers 4 5 6 10, each used once."
@@ -99,24 +99,22 @@ def grown(
     """
     found, shown = (f" answer={answer}", f" / Final answer: {answer}") if answer else ("", "")
     low = " low=1" if step < 0.5 else ""
-    return wrapped(
-        lines(f"""
-    1 frontier.scored round=0 scores=[[opened 0]] chosen=opened left={left}
-    2 forked lanes=1 allow=[{allow[0]}]
-    2.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192
-        problem: What is six times four?
-    2.0.1 generated round=0 role=thinker{found} source=2.0.0 parse=ok
-    2.0.2 forked lanes=2 allow=[{allow[1]} {allow[1]}]
-    2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192 (problem as before)
-        trajectory: [Step 1] / {said}{shown}
-        steps_to_score: Step 1
-    2.0.2.0.1 oracle.scored node=2.0.0 steps=[[{step} {step} {step}]] rewards=[{step}] value={step}{low} \
+    return wrapped(f"""\
+1 frontier.scored round=0 scores=[[opened 0]] chosen=opened left={left}
+2 forked lanes=1 allow=[{allow[0]}]
+2.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192
+    problem: What is six times four?
+2.0.1 generated round=0 role=thinker{found} source=2.0.0 parse=ok
+2.0.2 forked lanes=2 allow=[{allow[1]} {allow[1]}]
+2.0.2.0.0 oracle oracle temperature=0 max_tokens=8192 (problem as before)
+    trajectory: [Step 1] / {said}{shown}
+    steps_to_score: Step 1
+2.0.2.0.1 oracle.scored node=2.0.0 steps=[[{step} {step} {step}]] rewards=[{step}] value={step}{low} \
 source=2.0.2.0.0 parse=first
-    2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
-    2.0.2.1.1 confidence.stated node=2.0.0 value={trust} source=2.0.2.1.0 wording=A parse=first
-    3 node.expanded round=0 node=opened children=[(node=2.0.0 strategy=direct depth=1 value={value})]
-    """)
-    )
+2.0.2.1.0 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
+2.0.2.1.1 confidence.stated node=2.0.0 value={trust} source=2.0.2.1.0 wording=A parse=first
+3 node.expanded round=0 node=opened children=[(node=2.0.0 strategy=direct depth=1 value={value})]
+""")
 
 
 def fractions(*values: str | None) -> Scores:

@@ -111,7 +111,7 @@ def after(
     return learned_after(rule, before, members, constants(settings or paper()))
 
 
-JUDGED = r"""
+JUDGED = """\
 1 step step temperature=0.7 top_p=1 max_tokens=8192
     problem: Make 24 of 2 3 4 1.
 2 generated round=0 role=step source=1 parse=ok
@@ -124,7 +124,8 @@ JUDGED = r"""
 """
 """How it is told that an episode makes its first step, which is judged."""
 
-REFLECTED = rf"""{JUDGED.rstrip()}
+REFLECTED = f"""\
+{JUDGED}\
 5 reporter reporter temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory as before)
 6 progress.reported round=0 source=5 parse=ok
 7 embed: Current_attempts: / - attempt 1 / Observations: / - it goes well
@@ -141,13 +142,12 @@ def solved_by_second(at: int, arm: str, *, first_judgement: bool = False) -> str
     if first_judgement:
         known, weights = "problem", "\n    weights: w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8"
     judged = "parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.52 self_judged=True"
-    return wrapped(rf"""
+    return wrapped(f"""
 {at} judge judge.A temperature=0.7 top_p=1 max_tokens=8192 ({known} as before)
     trajectory: [Step 1] / step 1 is 2 * 1 /  / [Step 2] / step 2 is 2 * 2 / Final answer: 2*3*4*1
     steps_made: 2{weights}
 {at + 1} reward.judged round=1 arm={arm} {judged} steps=2 source={at} parse=ok
-= (answer=2*3*4*1 ended_by=solved confidence=0.7 confidence_source=value)
-""")
+= (answer=2*3*4*1 ended_by=solved confidence=0.7 confidence_source=value)""")
 
 
 def service(**values: Any) -> MetaReasonerSettings:

@@ -69,9 +69,7 @@ def test_a_poor_step_is_repaired_and_the_better_trajectory_stays() -> None:
                 return thought("it is ten", "10") if steps else thought("four and six")
 
     ran = search(adding, primary_calls=14, strategies=("direct",))
-    assert told(ran) == lines(
-        grown("four and six", left=14, step=1, trust=0.6, value=0.84),
-        r"""
+    assert told(ran) == grown("four and six", left=14, step=1, trust=0.6, value=0.84) + lines(r"""
     5 frontier.scored round=1 scores=[[2.0.0 1.881] [opened 0.7359]] chosen=2.0.0 left=11
     6 forked lanes=1 allow=[5]
     6.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192 (problem, trajectory as before)
@@ -100,15 +98,12 @@ def test_a_poor_step_is_repaired_and_the_better_trajectory_stays() -> None:
     10 node.repaired round=1 node=6.0.0 into=9.0.0 parent=2.0.0 step=2 depth=2 before=0.57 value=0.98 kept=new
     12 search.decided action=stop node=9.0.0 value=0.98 confidence=0.95 calls=9
     = (answer=24 ended_by=stopped confidence=0.95 confidence_source=stated)
-    """,
-    )
+    """)
 
 
 def test_what_is_poor_throughout_is_pruned_and_nothing_is_left() -> None:
     ran = search(always(POOR, 0.1), primary_calls=8, strategies=("direct",), repair="none")
-    assert told(ran) == lines(
-        grown("thought 1", left=8, step=0.1, trust=0.1, value=0.1),
-        r"""
+    assert told(ran) == grown("thought 1", left=8, step=0.1, trust=0.1, value=0.1) + lines(r"""
     4 node.pruned round=0 node=2.0.0 value=0.1
     6 frontier.scored round=1 scores=[[opened 0.7359]] chosen=opened left=5
     7 forked lanes=1 allow=[3]
@@ -131,8 +126,7 @@ def test_what_is_poor_throughout_is_pruned_and_nothing_is_left() -> None:
     16 confidence.stated node=12 value=0.1 source=15 wording=A parse=first
     17 search.decided action=return node=12 value=0.1 confidence=0.1 calls=8
     = (answer=none ended_by=closed confidence=0.1 confidence_source=stated)
-    """,
-    )
+    """)
 
 
 def test_scores_that_cannot_be_read_are_asked_for_again_and_are_unknown() -> None:
@@ -230,16 +224,14 @@ def test_an_answer_too_doubtful(votes: list[str], ways: dict[str, Any], rest: st
     said = {"thinker": [thought("so", "20")], "oracle": [scores(HALF)], "confidence": [sure(0.5)]}
     ran = search({**said, "fallback": votes}, strategies=("direct",), abstain_threshold=0.6, **ways)
     beginning = grown("so", "20", left=3, allow=(3, 1), step=0.5, trust=0.5, value=0.5)
-    assert told(ran) == lines(beginning, rest)
+    assert told(ran) == beginning + lines(rest)
 
 
 def test_a_search_without_an_answer_is_closed() -> None:
     said = {"thinker": [thought("so")], "oracle": [scores(HALF)], "confidence": [sure(0.5)] * 2}
     said["reasoner"] = [chained("24")]
     ran = search(said, primary_calls=5, strategies=("direct",))
-    assert told(ran) == lines(
-        grown("so", left=5, step=0.5, trust=0.5, value=0.5, allow=(3, 1)),
-        r"""
+    assert told(ran) == grown("so", left=5, step=0.5, trust=0.5, value=0.5, allow=(3, 1)) + lines(r"""
     6 reasoner chain.closing temperature=0 max_tokens=8192 (problem, trajectory as before)
     7 generated round=1 role=reasoner answer=24 source=6 parse=ok
     8 node.expanded round=1 node=2.0.0 children=[(node=6 strategy=closing depth=2)]
@@ -248,8 +240,7 @@ def test_a_search_without_an_answer_is_closed() -> None:
     10 confidence.stated node=6 value=0.5 source=9 wording=A parse=first
     11 search.decided action=return node=6 value=0.5 confidence=0.5 calls=5
     = (answer=24 ended_by=closed confidence=0.5 confidence_source=stated)
-    """,
-    )
+    """)
 
 
 def test_without_a_tree_it_is_one_chain() -> None:

@@ -22,9 +22,7 @@ def test_an_answered_trajectory_is_checked_and_its_check_is_not() -> None:
 
     ways: dict[str, Any] = {"own_confidence": True, "expose_meta": True}
     ran = search(confirming, primary_calls=9, strategies=("direct", "verify"), **ways)
-    assert told(ran) == lines(
-        grown("six fours", "24", left=9, step=1, trust=0.6, value=0.84),
-        r"""
+    assert told(ran) == grown("six fours", "24", left=9, step=1, trust=0.6, value=0.84) + lines(r"""
     5 frontier.scored round=1 scores=[[2.0.0 1.881] [opened 0.7359]] chosen=2.0.0 left=6
     6 forked lanes=1 allow=[5]
     6.0.0 thinker thinker.verify temperature=0.4 top_p=0.95 max_tokens=8192 (problem, trajectory as before)
@@ -47,8 +45,7 @@ def test_an_answered_trajectory_is_checked_and_its_check_is_not() -> None:
     11 node.expanded round=2 node=2.0.0 children=[(node=10.0.0 strategy=verify depth=2 repeats=6.0.0)]
     14 search.decided action=return node=2.0.0 value=0.84 confidence=0.6 calls=7
     = (answer=24 ended_by=budget confidence=0.6 confidence_source=stated)
-    """,
-    )
+    """)
 
 
 def test_a_thought_that_repeats_another_is_no_node() -> None:
@@ -91,9 +88,7 @@ def test_a_thought_that_repeats_another_is_no_node() -> None:
 def test_the_newest_step_alone_is_scored_where_that_is_set() -> None:
     ways: dict[str, Any] = {"oracle_scope": "newest", "scratchpad": "half", "max_depth": 2}
     ran = search(always(GOOD, 0.5), primary_calls=7, strategies=("direct",), **ways)
-    assert told(ran) == lines(
-        grown("thought 1", left=7, step=1, trust=0.5, value=0.8),
-        r"""
+    assert told(ran) == grown("thought 1", left=7, step=1, trust=0.5, value=0.8) + lines(r"""
     5 frontier.scored round=1 scores=[[2.0.0 1.841] [opened 0.7359]] chosen=2.0.0 left=4
     6 forked lanes=1 allow=[3]
     6.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
@@ -114,20 +109,18 @@ def test_the_newest_step_alone_is_scored_where_that_is_set() -> None:
     14 confidence.stated node=10 value=0.5 source=13 wording=A parse=first
     15 search.decided action=return node=10 value=0.5 confidence=0.5 calls=7
     = (answer=none ended_by=closed confidence=0.5 confidence_source=stated)
-    """,
-    )
+    """)
 
 
 def test_a_search_that_its_limit_ends_gives_what_it_has() -> None:
     ways: dict[str, Any] = {"primary_calls": None, "repair": "all"}
     ran = search(always(HALF, 0.5, answer="24"), calls=4, strategies=("direct",), **ways)
-    assert told(ran) == lines(
-        grown("thought 1", "24", left=4, step=0.5, trust=0.5, value=0.5, allow=(3, 1)),
-        r"""
+    assert told(ran) == grown(
+        "thought 1", "24", left=4, step=0.5, trust=0.5, value=0.5, allow=(3, 1)
+    ) + lines(r"""
     7 search.decided action=return node=2.0.0 value=0.5 confidence=0.5 calls=3
     = (answer=24 ended_by=budget confidence=0.5 confidence_source=stated)
-    """,
-    )
+    """)
 
 
 def test_a_closing_call_without_an_answer_abstains() -> None:

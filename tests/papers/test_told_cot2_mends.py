@@ -62,9 +62,7 @@ def test_a_repair_that_scores_lower_is_left_aside() -> None:
         return said.get(question.role, thought("six fours", "24"))
 
     ran = search(worse, primary_calls=8, strategies=("direct",))
-    assert told(ran) == lines(
-        grown("six fours", "24", left=8, step=0.4, trust=0.8, value=0.56),
-        r"""
+    assert told(ran) == grown("six fours", "24", left=8, step=0.4, trust=0.8, value=0.56) + lines(r"""
     5 forked lanes=1 allow=[5]
     5.0.0 repairer repairer temperature=0.4 top_p=0.95 max_tokens=8192 (problem as before)
         fault: Step 1: Semantic=0.40, Logical=0.40, Fix=0.40
@@ -80,8 +78,7 @@ def test_a_repair_that_scores_lower_is_left_aside() -> None:
     6 node.repaired round=0 node=2.0.0 into=5.0.0 parent=opened step=1 depth=1 before=0.56 value=0.1 kept=old
     9 search.decided action=return node=2.0.0 value=0.56 confidence=0.8 calls=6
     = (answer=24 ended_by=budget confidence=0.8 confidence_source=stated)
-    """,
-    )
+    """)
 
 
 def test_a_thought_is_split_at_its_marks_and_written_anew_from_the_first_low_step() -> None:
@@ -139,9 +136,7 @@ def test_a_shadow_run_spares_the_node_that_it_is_about() -> None:
 
     ways: dict[str, Any] = {"shadow_from": "2.0.0", "repair": "none", "max_depth": 2}
     ran = search(poor, primary_calls=5, strategies=("direct",), **ways)
-    assert told(ran) == lines(
-        grown("four", left=5, step=0.1, trust=0.1, value=0.1, allow=(3, 1)),
-        r"""
+    assert told(ran) == grown("four", left=5, step=0.1, trust=0.1, value=0.1, allow=(3, 1)) + lines(r"""
     5 frontier.scored round=1 scores=[[2.0.0 1.141] [opened 0.7359]] chosen=2.0.0 left=7
     6 forked lanes=1 allow=[5]
     6.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192 (problem, trajectory as before)
@@ -168,8 +163,7 @@ def test_a_shadow_run_spares_the_node_that_it_is_about() -> None:
     15 node.expanded round=3 node=opened children=[(node=14.0.0 strategy=direct depth=1 repeats=2.0.0)]
     18 search.decided action=return node=6.0.0 value=0.1 confidence=0.1 calls=8
     = (answer=24 ended_by=budget confidence=0.1 confidence_source=stated)
-    """,
-    )
+    """)
 
 
 def test_an_expanded_node_is_closed_where_that_is_set() -> None:
@@ -179,9 +173,7 @@ def test_an_expanded_node_is_closed_where_that_is_set() -> None:
         "confidence": [sure(0.5), sure(0.5)],
     }
     ran = search(said, primary_calls=9, strategies=("direct",), reopen=False, ties="hash")
-    assert told(ran) == lines(
-        grown("four", left=9, step=0.5, trust=0.5, value=0.5),
-        r"""
+    assert told(ran) == grown("four", left=9, step=0.5, trust=0.5, value=0.5) + lines(r"""
     5 frontier.scored round=1 scores=[[2.0.0 1.541]] chosen=2.0.0 left=6
     6 forked lanes=1 allow=[4]
     6.0.0 thinker thinker.direct temperature=0.4 top_p=0.95 max_tokens=8192 (problem, trajectory as before)
@@ -196,8 +188,7 @@ def test_an_expanded_node_is_closed_where_that_is_set() -> None:
     7 node.expanded round=1 node=2.0.0 children=[(node=6.0.0 strategy=direct depth=2 value=0.5)]
     10 search.decided action=return node=6.0.0 value=0.5 confidence=0.5 calls=6
     = (answer=24 ended_by=frontier confidence=0.5 confidence_source=stated)
-    """,
-    )
+    """)
 
 
 def test_an_answer_that_was_pruned_leaves_no_call_for_another() -> None:
@@ -207,11 +198,10 @@ def test_an_answer_that_was_pruned_leaves_no_call_for_another() -> None:
         "confidence": [sure(0.1)],
     }
     ran = search(said, calls=9, primary_calls=3, strategies=("direct",), repair="none")
-    assert told(ran) == lines(
-        grown("six fours", "24", left=3, step=0.1, trust=0.1, value=0.1, allow=(3, 1)),
-        r"""
+    assert told(ran) == grown(
+        "six fours", "24", left=3, step=0.1, trust=0.1, value=0.1, allow=(3, 1)
+    ) + lines(r"""
     4 node.pruned round=0 node=2.0.0 value=0.1
     7 search.decided action=abstain calls=3
     = (ended_by=abstained)
-    """,
-    )
+    """)

@@ -19,9 +19,7 @@ from tests.papers.told import lines, told
 
 def test_a_strategy_is_proposed_and_competes_until_the_problem_is_solved() -> None:
     ran = reason(model(3))
-    assert told(ran) == lines(
-        REFLECTED,
-        r"""
+    assert told(ran) == REFLECTED + lines(r"""
     9 embed
         Keep one of the factors for the end.
         Keep to the present course, and be concrete about what comes next.
@@ -57,31 +55,24 @@ def test_a_strategy_is_proposed_and_competes_until_the_problem_is_solved() -> No
     28 reward.judged round=2 arm=a2 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.5 self_judged=True steps=3
             source=27 parse=ok
     = (answer=2*3*4*1 ended_by=solved confidence=0.7 confidence_source=value)
-    """,
-    )
+    """)
 
 
 def test_a_proposal_that_names_a_number_of_the_problem_is_refused() -> None:
     ran = reason(model(2, note=lambda at: noted("Multiply 4 by all others.")))
-    assert told(ran) == lines(
-        REFLECTED,
-        r"""
+    assert told(ran) == REFLECTED + lines(r"""
     9 strategy.proposed round=1 result=refused reason=it names numbers of this problem source=8 parse=ok
     10 strategy.chosen round=1 arm=a1 how=warmup scores=[[a1 0.2] [a2 0.2] [a3 0.2]]
     12 step step temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory as before)
         advice: Keep to the present course, and be concrete about what comes next. /  / Reflection: r / Fact_check:
             f
     13 generated round=1 role=step answer=2*3*4*1 source=12 parse=ok
-    """,
-        solved_by_second(14, "a1"),
-    )
+    """) + solved_by_second(14, "a1")
 
 
 def test_a_note_that_cannot_be_read_proposes_nothing_and_the_last_call_answers() -> None:
     ran = reason(model(9, note=lambda at: "Hm."), calls=6, report=False)
-    assert told(ran) == lines(
-        JUDGED,
-        r"""
+    assert told(ran) == JUDGED + lines(r"""
     5 embed: [Step 1] / step 1 is 2 * 1
     6 meta_reasoner meta_reasoner temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         report: [Step 1] / step 1 is 2 * 1
@@ -102,16 +93,14 @@ def test_a_note_that_cannot_be_read_proposes_nothing_and_the_last_call_answers()
             2] / Reasoning: the advice says so / Next_step: step 2 is 2 * 2 / State: OPEN
     17 generated round=0 role=closing answer=2*3*4*1 source=16 parse=ok
     = (answer=2*3*4*1 ended_by=limit limit=calls)
-    """,
-    )
+    """)
 
 
 def test_what_earlier_episodes_earned_decides_who_advises() -> None:
     first = reason(model(3), strategies="fixed", max_rounds=3)
     memory = earned(first)
     ran = reason(model(2), memory=memory, strategies="fixed", warmup_pulls=0)
-    assert told(ran) == lines(
-        r"""
+    assert told(ran) == lines(r"""
     0 recall query=Make 24 of 2 3 4 1. top=0
     2 step step temperature=0.7 top_p=1 max_tokens=8192
         problem: Make 24 of 2 3 4 1.
@@ -124,9 +113,7 @@ def test_what_earlier_episodes_earned_decides_who_advises() -> None:
     9 step step temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory as before)
         advice: Keep to the present course, and be concrete about what comes next.
     10 generated round=1 role=step answer=2*3*4*1 source=9 parse=ok
-    """,
-        solved_by_second(11, "a1", first_judgement=True),
-    )
+    """) + solved_by_second(11, "a1", first_judgement=True)
 
 
 def test_arms_by_a_draw_and_nobody_judges_what_serves_nothing() -> None:
@@ -203,9 +190,7 @@ def test_a_model_picks_a_listed_arm_and_its_report_is_what_the_judge_sees() -> N
 
 def test_a_model_advises_freely() -> None:
     ran = reason(model(2), choice="direct", direct="free", report=False)
-    assert told(ran) == lines(
-        JUDGED,
-        r"""
+    assert told(ran) == JUDGED + lines(r"""
     5 meta_reasoner meta_reasoner temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         report: [Step 1] / step 1 is 2 * 1
         judgement: so
@@ -219,8 +204,7 @@ def test_a_model_advises_freely() -> None:
     11 reward.judged round=1 parts=[[C_c 0.8] [C_a 0.6]] progress=0.7 reward=0.52 self_judged=True steps=2 source=10
             parse=ok
     = (answer=2*3*4*1 ended_by=solved confidence=0.7 confidence_source=value)
-    """,
-    )
+    """)
 
 
 def test_four_weighted_ratings_are_told_of_the_strategy() -> None:

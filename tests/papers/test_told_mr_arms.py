@@ -22,9 +22,7 @@ OTHERS = (
 
 def test_a_new_arm_is_chosen_for_being_new_and_its_whole_note_is_told() -> None:
     ran = reason(model(2), epsilon_clock="choice", report=False)
-    assert told(ran) == lines(
-        JUDGED,
-        r"""
+    assert told(ran) == JUDGED + lines(r"""
     5 embed: [Step 1] / step 1 is 2 * 1
     6 meta_reasoner meta_reasoner temperature=0.7 top_p=1 max_tokens=8192 (problem as before)
         report: [Step 1] / step 1 is 2 * 1
@@ -39,9 +37,7 @@ def test_a_new_arm_is_chosen_for_being_new_and_its_whole_note_is_told() -> None:
     11 step step temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory as before)
         advice: Reflection: r / Fact_check: f / Thought: t / Action: Use the factor 4 last.
     12 generated round=1 role=step answer=2*3*4*1 source=11 parse=ok
-    """,
-        solved_by_second(13, "a4"),
-    )
+    """) + solved_by_second(13, "a4")
 
 
 def test_a_scope_that_is_full_gives_up_its_worst_arm_for_a_new_one() -> None:
@@ -117,9 +113,7 @@ def test_arms_of_an_episode_alone_are_the_start_arms_again() -> None:
     ran = reason(
         model(2), memory=memory, arms="episode", start_arms=5, warmup_pulls=0, updates="frozen"
     )
-    assert told(ran) == lines(
-        REFLECTED,
-        r"""
+    assert told(ran) == REFLECTED + lines(r"""
     9 embed
         Keep one of the factors for the end.
         Keep to the present course, and be concrete about what comes next.
@@ -132,15 +126,12 @@ def test_arms_of_an_episode_alone_are_the_start_arms_again() -> None:
     13 step step temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory as before)
         advice: Reflection: r / Fact_check: f / Thought: t / Action: Use the factor 4 last.
     14 generated round=1 role=step answer=2*3*4*1 source=13 parse=ok
-    """,
-        solved_by_second(15, "a6"),
-    )
+    """) + solved_by_second(15, "a6")
 
 
 def test_where_nothing_is_learned_no_arm_is_warmed_up() -> None:
     ran = reason(model(2), strategies="fixed", updates="frozen", report=False)
-    assert told(ran) == lines(
-        r"""
+    assert told(ran) == lines(r"""
     1 step step temperature=0.7 top_p=1 max_tokens=8192
         problem: Make 24 of 2 3 4 1.
     2 generated round=0 role=step source=1 parse=ok
@@ -150,15 +141,12 @@ def test_where_nothing_is_learned_no_arm_is_warmed_up() -> None:
         trajectory: [Step 1] / step 1 is 2 * 1
         advice: Keep to the present course, and be concrete about what comes next.
     7 generated round=1 role=step answer=2*3*4*1 source=6 parse=ok
-    """,
-        solved_by_second(8, "a1", first_judgement=True),
-    )
+    """) + solved_by_second(8, "a1", first_judgement=True)
 
 
 def test_a_report_that_cannot_be_read_stands_as_it_was_said() -> None:
     ran = reason(model(2, report=lambda at: "Hm, well."), strategies="fixed")
-    assert told(ran) == lines(
-        r"""
+    assert told(ran) == lines(r"""
     1 step step temperature=0.7 top_p=1 max_tokens=8192
         problem: Make 24 of 2 3 4 1.
     2 generated round=0 role=step source=1 parse=ok
@@ -174,6 +162,4 @@ def test_a_report_that_cannot_be_read_stands_as_it_was_said() -> None:
     10 step step temperature=0.7 top_p=1 max_tokens=8192 (problem, trajectory as before)
         advice: Keep to the present course, and be concrete about what comes next.
     11 generated round=1 role=step answer=2*3*4*1 source=10 parse=ok
-    """,
-        solved_by_second(12, "a1", first_judgement=True),
-    )
+    """) + solved_by_second(12, "a1", first_judgement=True)

@@ -14,7 +14,7 @@ from tests.papers.told import lines, served, told, wrapped
 
 flavell = partial(served, "mgv_flavell", task=SHORT, logprob=None)
 
-TRIED = """
+TRIED = """\
 0 embed: 12 trays of 8 rolls?
 1 cases.reached round=0 near=0 held=0 subject=stories/r1
 2 experience.felt experience=difficulty source=feel value=0.5 inputs=[[h 0.5] [cases 0]] round=0
@@ -29,10 +29,10 @@ TRIED = """
 def doubted(answer: str, *, sure: float, doubt: float, progress: float) -> str:
     """How it is told that the first answer is doubted, and a monitor asked whether it is plausible."""
     found = f"[fragmented 0] [doubtful {doubt}] [unexpected 0] [uncertain progress {progress}]"
-    return wrapped(rf"""{TRIED.rstrip()}
+    return TRIED + wrapped(f"""\
 5 generated round=0 role=reasoner answer={answer} source=4 parse=ok
 7 confidence confidence.A temperature=0 max_tokens=8192 (problem as before)
-    trajectory: Step 1: try. / Final_answer: \boxed{{{answer}}}
+    trajectory: Step 1: try. / Final_answer: \\boxed{{{answer}}}
 8 confidence.stated node=4 value={sure} source=7 wording=A parse=first
 9 experience.felt experience=confidence source=feel value={sure} inputs=[[verbal {sure}]] round=0
 10 experience.felt experience=evaluative source=feel value={doubt} inputs=[{found}] round=0
@@ -45,9 +45,7 @@ def doubted(answer: str, *, sure: float, doubt: float, progress: float) -> str:
 
 def test_regulation_without_memory_changes_its_strategy_after_a_failure() -> None:
     ran = flavell(Model(["95", "96"], [0.9, 0.8], ["FAIL", "PASS"]))
-    assert told(ran) == lines(
-        doubted("95", sure=0.9, doubt=0.1, progress=0),
-        r"""
+    assert told(ran) == doubted("95", sure=0.9, doubt=0.1, progress=0) + lines(r"""
     13 monitor.reported round=0 flag=YES source=12 parse=ok
     14 experience.felt experience=difficulty source=feel value=0.3 inputs=[[h 0.5] [cases 0]] round=1
     15 strategy.matched level=cognitive strategy=decompose diagnosis=plain rates=[[decompose 0.5] [define 0.5]
@@ -68,8 +66,7 @@ def test_regulation_without_memory_changes_its_strategy_after_a_failure() -> Non
     25 monitor.reported round=1 flag=NO source=24 parse=ok
     26 experience.kept rounds=[0 1] of=2
     = (answer=96 ended_by=goal confidence=0.8 confidence_source=stated)
-    """,
-    )
+    """)
 
 
 def test_regulation_with_cases_knows_what_to_expect() -> None:
@@ -170,9 +167,7 @@ def test_regulation_that_asks_for_features_of_the_difficulty() -> None:
 
 def test_regulation_spares_the_check_of_what_has_no_answer() -> None:
     ran = flavell(Model([None, None, None]), max_rounds=3, fail_run=2)
-    assert told(ran) == lines(
-        TRIED,
-        r"""
+    assert told(ran) == TRIED + lines(r"""
     5 generated round=0 role=reasoner source=4 parse=unreadable
     6 experience.felt experience=difficulty source=feel value=0.75 inputs=[[h 0.5] [cases 0]] round=1
     7 strategy.matched level=cognitive strategy=decompose diagnosis=complex rates=[[decompose 0.5] [define 0.5]
@@ -182,8 +177,7 @@ def test_regulation_spares_the_check_of_what_has_no_answer() -> None:
     10 episode.abandoned round=1 criterion=failures
     11 experience.kept rounds=[0 1] of=2
     = (ended_by=abandoned: failures)
-    """,
-    )
+    """)
 
 
 @pytest.mark.parametrize(
@@ -222,13 +216,15 @@ def test_regulation_spares_the_check_of_what_has_no_answer() -> None:
 )
 def test_regulation_that_its_limit_ends_gives_the_best(calls: int, end: str) -> None:
     ran = flavell(Model(["95", "96"], [0.6, 0.5], ["FAIL"]), calls=calls)
-    second = """
+    second = lines("""
     13 monitor.reported round=0 flag=YES source=12 parse=ok
     14 experience.felt experience=difficulty source=feel value=0.45 inputs=[[h 0.5] [cases 0]] round=1
     15 strategy.matched level=cognitive strategy=decompose diagnosis=plain rates=[[decompose 0.5] [define 0.5]
             [example 0.5] [plan 0.5] [simplify 0.5] [direct 0.3333]] round=1
-    """
-    assert told(ran) == lines(doubted("95", sure=0.6, doubt=0.4, progress=0.3333), second, end)
+    """)
+    assert (
+        told(ran) == doubted("95", sure=0.6, doubt=0.4, progress=0.3333) + f"{second}\n{lines(end)}"
+    )
 
 
 def test_regulation_without_monitoring() -> None:
@@ -262,9 +258,7 @@ def test_regulation_where_a_check_that_cannot_be_read_counts_as_a_failure() -> N
         return said.get(question.role, "Hm.")
 
     ran = flavell(mute, unread="zero", max_rounds=2)
-    assert told(ran) == lines(
-        doubted("96", sure=0.9, doubt=0.1, progress=0),
-        r"""
+    assert told(ran) == doubted("96", sure=0.9, doubt=0.1, progress=0) + lines(r"""
     13 reply.reparsed role=monitor source=12 reason=Finding: missing
     14 monitor check.plausibility temperature=0 max_tokens=8192 (problem, goal, candidate, trajectory as before)
         assistant: Hm.
@@ -291,5 +285,4 @@ def test_regulation_where_a_check_that_cannot_be_read_counts_as_a_failure() -> N
     29 monitor.reported round=1 source=28 parse=fallback
     30 experience.kept rounds=[0 1] of=2
     = (answer=96 ended_by=max_rounds confidence=0.9 confidence_source=stated)
-    """,
-    )
+    """)

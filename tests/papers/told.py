@@ -95,13 +95,13 @@ def wrapped(text: str) -> str:
     """The lines of a text, each as wide as a page at most."""
     return "\n".join(
         "\n".join(wrap(line, WIDE, subsequent_indent=" " * 8, break_long_words=False))
-        for line in text.splitlines()
+        for line in text.split("\n")
     )
 
 
-def lines(*parts: str) -> str:
-    """What a test expects to be told, part after part, without the indentation that its place gives it."""
-    return "\n".join(dedent(part).strip() for part in parts)
+def lines(text: str) -> str:
+    """What a test expects to be told, without the indentation that its place gives it."""
+    return dedent(text).strip()
 
 
 @dataclass
