@@ -124,6 +124,25 @@ class Model:
                 return checked(said[at])
 
 
+def answered(
+    at: str, answer: str, sure_of: float, *, in_round: int, cap: int = 8192, known: bool = False
+) -> str:
+    """How it is told, from this address on, that a round finds an answer, is asked how sure it is and feels that.
+
+    The answer's text may be ``known`` from the round before.
+    """
+    lane, _, last = at.rpartition(".")
+    source, asked, stated, felt = (f"{lane}.{int(last) + on}".lstrip(".") for on in (-1, 2, 3, 4))
+    shown = "" if known else f"\n    trajectory: {solved(answer)}".replace("\nFinal", " / Final")
+    same = "problem, trajectory" if known else "problem"
+    return f"""
+{at} generated round={in_round} role=reasoner answer={answer} source={source} parse=ok
+{asked} confidence confidence.A temperature=0 max_tokens={cap} ({same} as before){shown}
+{stated} confidence.stated node={source} value={sure_of} source={asked} wording=A parse=first
+{felt} experience.felt experience=confidence source=feel value={sure_of} inputs=[[verbal {sure_of}]] round={in_round}
+"""
+
+
 POLICIES: dict[type[MgvSettings], Policy[Any]] = {
     FlavellSettings: MGV_FLAVELL,
     AcquisitionSettings: MGV_ACQUISITION,

@@ -13,7 +13,7 @@ from handlers.policies.mgv.settings import AcquisitionSettings
 from schemas.answer_type import AnswerType
 from schemas.questions import Complete
 from tests.papers.mc2_says import solved
-from tests.papers.mgv_says import SHORT, Model, case, past, remembering
+from tests.papers.mgv_says import SHORT, Model, answered, case, past, remembering
 from tests.papers.told import lines, served, told
 from tests.scripted import run
 
@@ -38,11 +38,7 @@ def test_acquisition_alone_studies_until_its_norm_is_met() -> None:
             [define 0.5] [example 0.5] [plan 0.5] [simplify 0.5]] round=1
     7.0.1 reasoner attempt.direct max_tokens=8192 logprobs=True
         problem: 12 trays of 8 rolls?
-    7.0.2 generated round=1 role=reasoner answer=95 source=7.0.1 parse=ok
-    7.0.4 confidence confidence.A temperature=0 max_tokens=8192 (problem as before)
-        trajectory: Step 1: try. / Final_answer: \boxed{95}
-    7.0.5 confidence.stated node=7.0.1 value=0.95 source=7.0.4 wording=A parse=first
-    7.0.6 experience.felt experience=confidence source=feel value=0.95 inputs=[[verbal 0.95]] round=1
+    """) + answered("7.0.2", "95", 0.95, in_round=1) + lines(r"""
     7.0.7 experience.felt experience=JOL source=feel value=0.95 inputs=[[confidence 0.95] [equal 0]] round=1
     8 embed: 12 trays of 8 rolls? / 0.6 / 95
     9 cases.reached round=2 near=1 held=1
@@ -51,11 +47,7 @@ def test_acquisition_alone_studies_until_its_norm_is_met() -> None:
     12 forked lanes=1 allow=[2]
     12.0.0 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=as before round=2
     12.0.1 reasoner attempt.direct#1 max_tokens=8192 logprobs=True (problem as before)
-    12.0.2 generated round=2 role=reasoner answer=96 source=12.0.1 parse=ok
-    12.0.4 confidence confidence.A temperature=0 max_tokens=8192 (problem as before)
-        trajectory: Step 1: try. / Final_answer: \boxed{96}
-    12.0.5 confidence.stated node=12.0.1 value=0.95 source=12.0.4 wording=A parse=first
-    12.0.6 experience.felt experience=confidence source=feel value=0.95 inputs=[[verbal 0.95]] round=2
+    """) + answered("12.0.2", "96", 0.95, in_round=2) + lines(r"""
     12.0.7 experience.felt experience=JOL source=feel value=0.95 inputs=[[confidence 0.95] [equal 0]] round=2
     13 embed: 12 trays of 8 rolls? / 0.7 / 96
     14 cases.reached round=3 near=1 held=1
@@ -146,21 +138,13 @@ def test_a_set_of_two_of_which_one_is_mastered_at_once() -> None:
             [define 0.5] [example 0.5] [plan 0.5] [simplify 0.5]] round=1 subject=stories/a
     8.0.1 reasoner attempt.direct max_tokens=8192
         problem: A hard one?
-    8.0.2 generated round=1 role=reasoner answer=7 source=8.0.1 parse=ok
-    8.0.4 confidence confidence.A temperature=0 max_tokens=512 (problem as before)
-        trajectory: Step 1: try. / Final_answer: \boxed{7}
-    8.0.5 confidence.stated node=8.0.1 value=0.4 source=8.0.4 wording=A parse=first
-    8.0.6 experience.felt experience=confidence source=feel value=0.4 inputs=[[verbal 0.4]] round=1
+    """) + answered("8.0.2", "7", 0.4, in_round=1, cap=512) + lines(r"""
     8.0.7 experience.felt experience=JOL source=feel value=0.4 inputs=[[confidence 0.4] [equal 0]] round=1
     8.1.0 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=as before round=1
             subject=stories/r1
     8.1.1 reasoner attempt.direct max_tokens=8192
         problem: 12 trays of 8 rolls?
-    8.1.2 generated round=1 role=reasoner answer=96 source=8.1.1 parse=ok
-    8.1.4 confidence confidence.A temperature=0 max_tokens=512 (problem as before)
-        trajectory: Step 1: try. / Final_answer: \boxed{96}
-    8.1.5 confidence.stated node=8.1.1 value=1 source=8.1.4 wording=A parse=first
-    8.1.6 experience.felt experience=confidence source=feel value=1 inputs=[[verbal 1]] round=1
+    """) + answered("8.1.2", "96", 1, in_round=1, cap=512) + lines(r"""
     8.1.7 experience.felt experience=JOL source=feel value=1 inputs=[[confidence 1] [equal 0]] round=1
     9 experience.felt experience=FOK source=feel value=0.4667 inputs=[[known 0.4] [unknown 0.6]] round=2
             subject=stories/a
@@ -169,11 +153,7 @@ def test_a_set_of_two_of_which_one_is_mastered_at_once() -> None:
     11.0.0 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=as before round=2
     11.0.1 reasoner attempt.direct#1 max_tokens=8192
         problem: A hard one?
-    11.0.2 generated round=2 role=reasoner answer=7 source=11.0.1 parse=ok
-    11.0.4 confidence confidence.A temperature=0 max_tokens=512 (problem as before)
-        trajectory: Step 1: try. / Final_answer: \boxed{7}
-    11.0.5 confidence.stated node=11.0.1 value=0.4 source=11.0.4 wording=A parse=first
-    11.0.6 experience.felt experience=confidence source=feel value=0.4 inputs=[[verbal 0.4]] round=2
+    """) + answered("11.0.2", "7", 0.4, in_round=2, cap=512) + lines(r"""
     11.0.7 experience.felt experience=JOL source=feel value=0.44 inputs=[[confidence 0.4] [equal 1]] round=2
     12 experience.kept rounds=[1 2] of=2
     13 experience.kept rounds=[1] of=1
@@ -200,11 +180,7 @@ def test_a_norm_that_was_learned_from_how_much_was_lost_by_the_test() -> None:
             [define 0.5] [example 0.5] [plan 0.5] [simplify 0.5]] round=1
     7.0.1 reasoner attempt.direct max_tokens=8192 logprobs=True
         problem: 12 trays of 8 rolls?
-    7.0.2 generated round=1 role=reasoner answer=96 source=7.0.1 parse=ok
-    7.0.4 confidence confidence.A temperature=0 max_tokens=8192 (problem as before)
-        trajectory: Step 1: try. / Final_answer: \boxed{96}
-    7.0.5 confidence.stated node=7.0.1 value=0.9 source=7.0.4 wording=A parse=first
-    7.0.6 experience.felt experience=confidence source=feel value=0.9 inputs=[[verbal 0.9]] round=1
+    """) + answered("7.0.2", "96", 0.9, in_round=1) + lines(r"""
     7.0.7 experience.felt experience=JOL source=feel value=0.9 inputs=[[confidence 0.9] [equal 0]] round=1
     8 experience.kept rounds=[1] of=1
     = (answer=96 ended_by=max_rounds confidence=0.9 confidence_source=stated)

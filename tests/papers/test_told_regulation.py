@@ -5,11 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import pytest
-
 from schemas.questions import Complete
 from tests.papers.mc2_says import solved
-from tests.papers.mgv_says import SHORT, Model, belief, past, remembering
+from tests.papers.mgv_says import SHORT, Model, answered, belief, past, remembering
 from tests.papers.told import lines, served, told, wrapped
 
 flavell = partial(served, "mgv_flavell", task=SHORT, logprob=None)
@@ -29,18 +27,17 @@ TRIED = """\
 def doubted(answer: str, *, sure: float, doubt: float, progress: float) -> str:
     """How it is told that the first answer is doubted, and a monitor asked whether it is plausible."""
     found = f"[fragmented 0] [doubtful {doubt}] [unexpected 0] [uncertain progress {progress}]"
-    return TRIED + wrapped(f"""\
-5 generated round=0 role=reasoner answer={answer} source=4 parse=ok
-7 confidence confidence.A temperature=0 max_tokens=8192 (problem as before)
-    trajectory: Step 1: try. / Final_answer: \\boxed{{{answer}}}
-8 confidence.stated node=4 value={sure} source=7 wording=A parse=first
-9 experience.felt experience=confidence source=feel value={sure} inputs=[[verbal {sure}]] round=0
+    return (
+        TRIED.rstrip()
+        + answered("5", answer, sure, in_round=0)
+        + wrapped(f"""\
 10 experience.felt experience=evaluative source=feel value={doubt} inputs=[{found}] round=0
 11 strategy.matched level=metacognitive strategy=plausibility diagnosis=doubtful round=0
 12 monitor check.plausibility temperature=0 max_tokens=8192 (problem, trajectory as before)
     goal: An answer of the type asked for, that was checked and can be relied upon.
     candidate: {answer}
 """)
+    )
 
 
 def test_regulation_without_memory_changes_its_strategy_after_a_failure() -> None:
@@ -53,11 +50,7 @@ def test_regulation_without_memory_changes_its_strategy_after_a_failure() -> Non
     16 reasoner attempt.decompose max_tokens=8192 logprobs=True (problem as before)
         earlier_answer: 95
         finding: as it looks from here.
-    17 generated round=1 role=reasoner answer=96 source=16 parse=ok
-    19 confidence confidence.A temperature=0 max_tokens=8192 (problem as before)
-        trajectory: Step 1: try. / Final_answer: \boxed{96}
-    20 confidence.stated node=16 value=0.8 source=19 wording=A parse=first
-    21 experience.felt experience=confidence source=feel value=0.8 inputs=[[verbal 0.8]] round=1
+    """) + answered("17", "96", 0.8, in_round=1) + lines(r"""
     22 experience.felt experience=evaluative source=feel value=0.2 inputs=[[fragmented 0] [doubtful 0.2] [unexpected
             0] [uncertain progress 0]] round=1
     23 strategy.matched level=metacognitive strategy=plausibility diagnosis=doubtful round=1
@@ -82,11 +75,7 @@ def test_regulation_with_cases_knows_what_to_expect() -> None:
             0.5] [define 0.5] [example 0.5] [simplify 0.5]] round=0
     5 reasoner attempt.plan max_tokens=8192 logprobs=True
         problem: 12 trays of 8 rolls?
-    6 generated round=0 role=reasoner answer=many source=5 parse=ok
-    8 confidence confidence.A temperature=0 max_tokens=8192 (problem as before)
-        trajectory: Step 1: try. / Final_answer: \boxed{many}
-    9 confidence.stated node=5 value=0.6 source=8 wording=A parse=first
-    10 experience.felt experience=confidence source=feel value=0.6 inputs=[[verbal 0.6]] round=0
+    """) + answered("6", "many", 0.6, in_round=0) + lines(r"""
     11 experience.felt experience=evaluative source=assess value=1 inputs=[[fragmented 0] [doubtful 0.4] [unexpected
             1] [uncertain progress 0.6667]] round=0
     12 strategy.matched level=metacognitive strategy=consistency diagnosis=unexpected round=0
@@ -105,11 +94,7 @@ def test_regulation_with_cases_knows_what_to_expect() -> None:
     20 reasoner attempt.direct max_tokens=8192 logprobs=True (problem as before)
         earlier_answer: many
         finding: as it looks from here.
-    21 generated round=1 role=reasoner answer=96 source=20 parse=ok
-    23 confidence confidence.A temperature=0 max_tokens=8192 (problem as before)
-        trajectory: Step 1: try. / Final_answer: \boxed{96}
-    24 confidence.stated node=20 value=0.8 source=23 wording=A parse=first
-    25 experience.felt experience=confidence source=feel value=0.8 inputs=[[verbal 0.8]] round=1
+    """) + answered("21", "96", 0.8, in_round=1) + lines(r"""
     26 experience.felt experience=evaluative source=assess value=0.3 inputs=[[fragmented 0] [doubtful 0.2]
             [unexpected 0.3] [uncertain progress 0]] round=1
     27 strategy.matched level=metacognitive strategy=consistency diagnosis=unexpected round=1
@@ -180,51 +165,41 @@ def test_regulation_spares_the_check_of_what_has_no_answer() -> None:
     """)
 
 
-@pytest.mark.parametrize(
-    ("calls", "end"),
-    [
-        pytest.param(
-            5,
-            r"""
+DOUBTED_AND_FAILED = (
+    doubted("95", sure=0.6, doubt=0.4, progress=0.3333)
+    + lines("""
+    13 monitor.reported round=0 flag=YES source=12 parse=ok
+    14 experience.felt experience=difficulty source=feel value=0.45 inputs=[[h 0.5] [cases 0]] round=1
+    15 strategy.matched level=cognitive strategy=decompose diagnosis=plain rates=[[decompose 0.5] [define 0.5]
+            [example 0.5] [plan 0.5] [simplify 0.5] [direct 0.3333]] round=1
+    """)
+    + "\n"
+)
+
+
+def test_regulation_that_its_limit_ends_gives_the_best() -> None:
+    ran = flavell(Model(["95", "96"], [0.6, 0.5], ["FAIL"]), calls=5)
+    assert told(ran) == DOUBTED_AND_FAILED + lines(r"""
     16 reasoner attempt.decompose max_tokens=8192 logprobs=True (problem as before)
         earlier_answer: 95
         finding: as it looks from here.
-    17 generated round=1 role=reasoner answer=96 source=16 parse=ok
-    19 confidence confidence.A temperature=0 max_tokens=8192 (problem as before)
-        trajectory: Step 1: try. / Final_answer: \boxed{96}
-    20 confidence.stated node=16 value=0.5 source=19 wording=A parse=first
-    21 experience.felt experience=confidence source=feel value=0.5 inputs=[[verbal 0.5]] round=1
+    """) + answered("17", "96", 0.5, in_round=1) + lines(r"""
     22 experience.felt experience=evaluative source=feel value=0.5 inputs=[[fragmented 0] [doubtful 0.5] [unexpected
             0] [uncertain progress 0.3333]] round=1
     23 strategy.matched level=metacognitive strategy=plausibility diagnosis=doubtful round=1
     24 limit.reached which=calls
     25 experience.kept rounds=[0 1] of=2
     = (answer=95 ended_by=limit confidence=0.6 confidence_source=stated limit=calls)
-    """,
-            id="at the second check",
-        ),
-        pytest.param(
-            3,
-            r"""
+    """)
+
+
+def test_regulation_whose_limit_strikes_before_the_second_attempt() -> None:
+    ran = flavell(Model(["95"], [0.6], ["FAIL"]), calls=3)
+    assert told(ran) == DOUBTED_AND_FAILED + lines(r"""
     16 limit.reached which=calls
     17 experience.kept rounds=[0 1] of=2
     = (answer=95 ended_by=limit confidence=0.6 confidence_source=stated limit=calls)
-    """,
-            id="before the second attempt",
-        ),
-    ],
-)
-def test_regulation_that_its_limit_ends_gives_the_best(calls: int, end: str) -> None:
-    ran = flavell(Model(["95", "96"], [0.6, 0.5], ["FAIL"]), calls=calls)
-    second = lines("""
-    13 monitor.reported round=0 flag=YES source=12 parse=ok
-    14 experience.felt experience=difficulty source=feel value=0.45 inputs=[[h 0.5] [cases 0]] round=1
-    15 strategy.matched level=cognitive strategy=decompose diagnosis=plain rates=[[decompose 0.5] [define 0.5]
-            [example 0.5] [plan 0.5] [simplify 0.5] [direct 0.3333]] round=1
     """)
-    assert (
-        told(ran) == doubted("95", sure=0.6, doubt=0.4, progress=0.3333) + f"{second}\n{lines(end)}"
-    )
 
 
 def test_regulation_without_monitoring() -> None:
@@ -235,11 +210,7 @@ def test_regulation_without_monitoring() -> None:
     2 strategy.matched level=cognitive strategy=direct diagnosis=plain rates=[[direct 0.5]] round=0
     3 reasoner attempt.direct max_tokens=8192 logprobs=True
         problem: 12 trays of 8 rolls?
-    4 generated round=0 role=reasoner answer=95 source=3 parse=ok
-    6 confidence confidence.A temperature=0 max_tokens=8192 (problem as before)
-        trajectory: Step 1: try. / Final_answer: \boxed{95}
-    7 confidence.stated node=3 value=0.6 source=6 wording=A parse=first
-    8 experience.felt experience=confidence source=feel value=0.6 inputs=[[verbal 0.6]] round=0
+    """) + answered("4", "95", 0.6, in_round=0) + lines(r"""
     9 experience.felt experience=evaluative source=feel value=0.4 inputs=[[fragmented 0] [doubtful 0.4] [unexpected
             0] [uncertain progress 0]] round=0
     10 strategy.matched level=metacognitive strategy=plausibility diagnosis=doubtful round=0
@@ -268,10 +239,7 @@ def test_regulation_where_a_check_that_cannot_be_read_counts_as_a_failure() -> N
     17 strategy.matched level=cognitive strategy=decompose diagnosis=plain rates=[[decompose 0.5] [define 0.5]
             [example 0.5] [plan 0.5] [simplify 0.5] [direct 0.3333]] round=1
     18 reasoner attempt.decompose max_tokens=8192 logprobs=True (problem as before)
-    19 generated round=1 role=reasoner answer=96 source=18 parse=ok
-    21 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
-    22 confidence.stated node=18 value=0.9 source=21 wording=A parse=first
-    23 experience.felt experience=confidence source=feel value=0.9 inputs=[[verbal 0.9]] round=1
+    """) + answered("19", "96", 0.9, in_round=1, known=True) + lines(r"""
     24 experience.felt experience=evaluative source=feel value=1 inputs=[[fragmented 0] [doubtful 0.1] [unexpected
             0] [uncertain progress 1]] round=1
     25 strategy.matched level=metacognitive strategy=goal-conduciveness diagnosis=uncertain progress round=1

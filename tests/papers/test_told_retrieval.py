@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from tests.papers.mgv_says import SHORT, Model, past, remembering
+from tests.papers.mgv_says import SHORT, Model, answered, past, remembering
 from tests.papers.told import lines, served, told
 
 retrieve = partial(served, "mgv_retrieval", task=SHORT, logprob=None)
@@ -25,11 +25,7 @@ def test_a_search_widens_until_a_threshold_that_fell_is_met() -> None:
     6 reasoner attempt.restate max_tokens=8192 logprobs=True
         problem: 12 trays of 8 rolls?
         similar_cases: 12 trays of four rolls? / Answer given: 96 (right)
-    7 generated round=0 role=reasoner answer=95 source=6 parse=ok
-    9 confidence confidence.A temperature=0 max_tokens=8192 (problem as before)
-        trajectory: Step 1: try. / Final_answer: \boxed{95}
-    10 confidence.stated node=6 value=0.4 source=9 wording=A parse=first
-    11 experience.felt experience=confidence source=feel value=0.4 inputs=[[verbal 0.4]] round=0
+    """) + answered("7", "95", 0.4, in_round=0) + lines(r"""
     12 thresholds.set round=1 confidence=0.6334 knowing=8.144 factor=0.9048
     13 embed: 12 trays of 8 rolls? / 95
     14 cases.reached round=1 items=[[nine 0.7715] [ten 0.7715]] near=3 held=3
@@ -46,11 +42,7 @@ def test_a_search_widens_until_a_threshold_that_fell_is_met() -> None:
     23 experience.felt experience=FOK source=assess value=0.593 inputs=[[known 2.788] [unknown 1.6]] round=2
     24 search.steered round=2 intensity=intensive known=2.788 unknown=1.6 threshold=6.667
     25 reasoner attempt.restate#1 max_tokens=8192 logprobs=True (problem, similar_cases as before)
-    26 generated round=2 role=reasoner answer=96 source=25 parse=ok
-    28 confidence confidence.A temperature=0 max_tokens=8192 (problem as before)
-        trajectory: Step 1: try. / Final_answer: \boxed{96}
-    29 confidence.stated node=25 value=0.5 source=28 wording=A parse=first
-    30 experience.felt experience=confidence source=feel value=0.5 inputs=[[verbal 0.5]] round=2
+    """) + answered("26", "96", 0.5, in_round=2) + lines(r"""
     31 thresholds.set round=3 confidence=0.4246 knowing=5.459 factor=0.6065
     32 embed: 12 trays of 8 rolls? / 96
     33 cases.reached round=3 items=[[two 0.9129]] near=3 held=4
@@ -58,10 +50,7 @@ def test_a_search_widens_until_a_threshold_that_fell_is_met() -> None:
     35 search.steered round=3 intensity=standard known=4.201 unknown=2.1 threshold=5.459
     36 reasoner attempt.direct max_tokens=8192 logprobs=True (problem as before)
         similar_cases: 12 trays of two rolls? / Answer given: 96 (right)
-    37 generated round=3 role=reasoner answer=96 source=36 parse=ok
-    39 confidence confidence.A temperature=0 max_tokens=8192 (problem, trajectory as before)
-    40 confidence.stated node=36 value=0.5 source=39 wording=A parse=first
-    41 experience.felt experience=confidence source=feel value=0.5 inputs=[[verbal 0.5]] round=3
+    """) + answered("37", "96", 0.5, in_round=3, known=True) + lines(r"""
     42 experience.kept rounds=[0 1 2 3] of=4
     = (answer=96 ended_by=output confidence=0.5 confidence_source=stated)
     """)
@@ -83,11 +72,7 @@ def test_a_search_that_its_limit_ends() -> None:
     9 experience.felt experience=FOK source=feel value=0.3333 inputs=[[known 0] [unknown 1]] round=1
     10 search.steered round=1 intensity=intensive known=0 unknown=1 threshold=1.81
     11 reasoner attempt.restate#1 max_tokens=8192 logprobs=True (problem as before)
-    12 generated round=1 role=reasoner answer=96 source=11 parse=ok
-    14 confidence confidence.A temperature=0 max_tokens=8192 (problem as before)
-        trajectory: Step 1: try. / Final_answer: \boxed{96}
-    15 confidence.stated node=11 value=0.2 source=14 wording=A parse=first
-    16 experience.felt experience=confidence source=feel value=0.2 inputs=[[verbal 0.2]] round=1
+    """) + answered("12", "96", 0.2, in_round=1) + lines(r"""
     17 thresholds.set round=2 confidence=0.5186 knowing=1.482 factor=0.7408
     18 experience.felt experience=FOK source=feel value=0.3 inputs=[[known 0.2] [unknown 1.8]] round=2
     19 search.steered round=2 intensity=stop known=0.2 unknown=1.8 threshold=1.482
