@@ -32,10 +32,23 @@ NESTED = 4
 _BULLET = re.compile(r"(?:[-*+–—]\s+|•\s*|\(?\d{1,2}[.)]\s+)")
 _NUMBERED = re.compile(r"\(?(\d{1,2})[.)]\s+")
 _NUMBER = re.compile(r"[-+−]?(?:\d[\d,]{0,400}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][-+]?\d{1,3})?")
+_PART = r"[-+−]?(?:\d{1,6}(?:\.\d{1,20})?|\.\d{1,20})(?:e-?\d{1,2})?"
 _SHARE = re.compile(
-    r"(?P<part>[-+−]?(?:\d{1,6}(?:\.\d{1,20})?|\.\d{1,20}))[ \t*_`]{0,4}"
+    rf"(?:\b(?P<between>between)[ \t]{{1,4}})?(?<![^\W_])(?P<part>{_PART})[ \t*_`]{{0,4}}"
     r"(?:(?P<percent>\\?%|percent\b)|(?:/|out of\b)[ \t]{0,4}(?P<of>\d{1,6}(?:\.\d{1,6})?))?"
+    # "0.xx" is our own form, and no nought.
+    r"(?![^\W_]|\.[x?])"
+    r"(?P<to>[ \t]{0,4}(?:[-=]?>|[-–—→]|to\b)[ \t]{0,4}(?:[01]?\.\d|\d{1,3}[ \t]{0,2}%))?",
+    re.IGNORECASE,
 )
+# What stands in a line beside its share: the scale it is measured on, steps by their numbers, what was struck out.
+_BESIDE = re.compile(
+    r"[\[(][ \t]{0,2}0(?:\.0)?[ \t]{0,2}(?:,|-|–|—|to)[ \t]{0,2}1(?:\.0)?[ \t]{0,2}[\])]"
+    r"|\bsteps?[ \t]{0,2}\d{1,3}(?![.\d])|\b\d{1,3} (?:of (?:the )?(?:\d{1,3} )?)?steps?\b|~~[^~\n]{1,200}~~",
+    re.IGNORECASE,
+)
+# Nobody writes thousands with a nought before them: 0,95 is 0.95, as half of Europe writes it.
+_COMMA = re.compile(r"(?<![\d.,])0,(?=\d{1,20}(?![\d.,]\d))")
 _ABSENT = re.compile(
     r"[\s*_`\"'(\[]*(?:none|n/?a|nil|not applicable|nothing|[-–—])[\s*_`\"')\].]*", re.IGNORECASE
 )
@@ -104,9 +117,11 @@ def read_number(field: Field, raw: object) -> float:
     line = _string(raw).strip()[:LINE_CHARS]
     line = _without_echo(field, line)
     if field.unit:
-        share = _SHARE.search(line)
+        share = _SHARE.search(_COMMA.sub("0.", _BESIDE.sub("", line)))
         if share is None:
             raise ValueError("holds no number")
+        if share["to"] or share["between"]:
+            raise ValueError("must be one number, not two")
         part, of = float(share["part"].replace("−", "-")), share["of"]
         # 8/10 and 80 % are shares; "8" alone is none, and is refused instead of being guessed to
         # be out of ten.
@@ -130,18 +145,33 @@ def read_choice(field: Field, raw: object) -> str:
     if isinstance(raw, bool):
         # Endpoints that are asked for JSON may answer a choice of YES and NO by true or false.
         raw = "YES" if raw else "NO"
-    line = _string(raw).strip().partition("\n")[0][:LINE_CHARS]
+    line = _BESIDE.sub("", _string(raw).strip().partition("\n")[0][:LINE_CHARS])
     first, listed, word = _choice_patterns(field)
-    spelt = {choice.casefold(): choice for choice in field.choices}
-    spelt |= {alias.casefold(): choice for alias, choice in field.aliases}
+    spelt = {_plainly(choice): choice for choice in field.choices}
+    spelt |= {_plainly(alias): choice for alias, choice in field.aliases}
+    alone = line.strip(" \t.*`\"'").casefold()
+    if alone in ("true", "false") and {"yes", "no"} <= spelt.keys():
+        return spelt["yes" if alone == "true" else "no"]
     # A choice that opens the line counts, unless a second one is listed behind it: then the
-    # choices were copied, and none was made.
-    if (found := first.match(line)) and not listed.match(line, found.end()):
-        return spelt[found[1].casefold()]
-    named = {spelt[said.casefold()] for said in word.findall(line) if said.isalpha()}
+    # choices were copied, and none was made but what an arrow leads to.
+    found = first.match(line)
+    if found and listed.match(line, found.end()):
+        before, arrow, behind = line.replace("->", "→").rpartition("→")
+        copied = {spelt[_plainly(said)] for said in word.findall(before)} == {*field.choices}
+        led = first.match(behind) if arrow and copied else None
+        if led is not None:
+            return spelt[_plainly(led[1])]
+    elif found:
+        return spelt[_plainly(found[1])]
+    named = {spelt[_plainly(said)] for said in word.findall(line) if said.isalpha()}
     if found is None and len(named) == 1:
         return named.pop()
     raise ValueError(f"must be one of {', '.join(field.choices)}")
+
+
+def _plainly(choice: str) -> str:
+    """A choice as it is compared: models put underscores and hyphens between its words, in any case."""
+    return re.sub(r"[\s_-]+", " ", choice).casefold()
 
 
 @lru_cache(maxsize=256)
@@ -149,12 +179,19 @@ def _choice_patterns(field: Field) -> tuple[re.Pattern[str], re.Pattern[str], re
     """A choice that opens a line, a further choice listed behind it, and a choice as a word."""
     # Longer names come first, so that NOT_SURE is not read as NO.
     known = (*field.choices, *(alias for alias, _ in field.aliases))
-    names = "|".join(re.escape(choice) for choice in sorted(known, key=len, reverse=True))
+    spelt = (re.escape(choice) for choice in sorted(known, key=len, reverse=True))
+    names = "|".join(re.sub(r"(?:\\? |_|\\-)+", r"[\\s_-]{1,3}", each) for each in spelt)
     label = re.escape(field.label)
     first = rf"[\W_]{{0,16}}(?:(?:{label}|option|choice)[\W_]{{0,8}})?({names})(?!\w|\.\d)"
-    listed = rf"[\s`*\"'<>]{{0,8}}(?:or\b|and\b|\||/|,)[\s`*\"'<>]{{0,8}}(?:{names})(?!\w|\.\d)"
+    listed = (
+        rf"[\s`*\"'<>]{{0,8}}(?:or\b|and\b|\||/|,|[-=]>|→)[\s`*\"'<>]{{0,8}}(?:{names})(?!\w|\.\d)"
+    )
     flags = re.IGNORECASE
-    return re.compile(first, flags), re.compile(listed, flags), re.compile(rf"\b({names})\b", flags)
+    return (
+        re.compile(first, flags),
+        re.compile(listed, flags),
+        re.compile(rf"(?<!not )\b({names})\b", flags),
+    )
 
 
 def is_none(said: str) -> bool:
