@@ -27,6 +27,7 @@ from handlers.answers.extract import boxed, extract
 from handlers.answers.forms import canonical
 from handlers.answers.forms_json import JSON_CHARS, loaded, refused
 from handlers.answers.plain import plain_text
+from handlers.roles.labels import first_of, key, marks_of
 from handlers.roles.objects import mended, objects_in, told
 from handlers.roles.values import LINE_CHARS, NO_ANSWER, NONE, READERS, Exact, Value, is_none
 from schemas.answer_type import AnswerType, WrongForm
@@ -41,9 +42,6 @@ ANSWERS = frozenset({"answer", "finalanswer", "theanswer"})
 Values: TypeAlias = Mapping[str, Value]
 Found: TypeAlias = Mapping[str, Sequence[object]]
 
-# Labels are compared by these keys: models put spaces, hyphens or escaped underscores into them.
-_GAP = re.compile(r"[\s_\\\-]+")
-_LEAD = r"^[ \t]{0,8}(?:[-+*•>]{1,3}[ \t]{1,4}|\d{1,2}[.)][ \t]{1,4}){0,2}"
 _COPIED = re.compile(
     rf"^[ \t#*_>-]{{0,12}}{re.escape(ABOUT.rstrip(':'))}[ \t*_]{{0,4}}:?[ \t*_]{{0,4}}$",
     re.IGNORECASE | re.MULTILINE,
@@ -93,12 +91,12 @@ def parse(text: str, reply: Reply) -> Values | Unreadable:
 
 
 def _parse(text: str, reply: Reply) -> Values | Unreadable:
-    names = {_key(field.label): field.label for field in reply.fields}
+    names = {key(field.label): field.label for field in reply.fields}
     # Objects are tried before labels. A label within a string of JSON is no field, and plain text
     # is what is left when objects are written out as lines.
     objects: list[Found] = []
     for said in objects_in(text):
-        keyed = ((names.get(_key(key)), item) for key, item in said.items())
+        keyed = ((names.get(key(name)), item) for name, item in said.items())
         found = {
             name: [Exact(item) if isinstance(item, str) else item] for name, item in keyed if name
         }
@@ -126,8 +124,7 @@ def every(text: str, reply: Reply, label: str) -> Iterator[Value]:
 
 def preamble(text: str, reply: Reply) -> str:
     """What a reply says before its first labelled field."""
-    first = _labels(reply).search(text)
-    return (text if first is None else text[: first.start()]).strip()
+    return text[: first_of(text, reply)].strip()
 
 
 def render_reply(reply: Reply, values: Values) -> str:
@@ -286,8 +283,8 @@ def _said(field: Field, raws: Sequence[object], text: str) -> Value | Unreadable
 def _answered(field: Field, text: str) -> str | None:
     """The answer in an object of a reply's own making, such as ``{"answer": 42}``."""
     for said in objects_in(text)[:1]:
-        for key, value in said.items():
-            if _key(key) in ANSWERS and value is not None and not isinstance(value, bool | dict):
+        for name, value in said.items():
+            if key(name) in ANSWERS and value is not None and not isinstance(value, bool | dict):
                 try:
                     return str(READERS["answer"](field, Exact(str(value))))
                 except ValueError:
@@ -316,38 +313,22 @@ def _verdict(text: str, reply: Reply) -> Found | None:
 
 def _labelled(text: str, reply: Reply) -> Found:
     text = "\n".join(_without_tables(text.split("\n"), reply)) if "|" in text else text
-    names = {_key(field.label): field.label for field in reply.fields}
-    marks = _marks(text, reply)
+    names = {key(field.label): field.label for field in reply.fields}
+    marks = marks_of(text, reply)
     # Fences are taken off only where labels stand in them, which can be told once labels are
     # found; their places change with it, so that labels are looked for again.
     if "```" in text:
-        text = _without_envelopes(text, [mark.start() for mark in marks])
-        marks = _marks(text, reply)
-    ends = [*(mark.start() for mark in marks), len(text)][1:]
+        text = _without_envelopes(text, [mark.start for mark in marks])
+        marks = marks_of(text, reply)
+    ends = [*(mark.start for mark in marks), len(text)][1:]
     found: dict[str, list[object]] = {}
     for mark, end in zip(marks, ends, strict=True):
-        raw, bold = text[mark.end() : end], mark["bold"]
-        # ``**Error_step: NONE**`` opens before the label and closes behind the value.
-        if bold is not None and mark[0].count(bold) == 1:
+        raw = text[mark.end : mark.until or end]
+        if mark.opened is not None:
             head, newline, rest = raw.partition("\n")
-            raw = head.rstrip().removesuffix(bold) + newline + rest
-        found.setdefault(names[_key(mark["label"])], []).append(_without_farewell(raw))
+            raw = head.rstrip().removesuffix(mark.opened) + newline + rest
+        found.setdefault(names[mark.label], []).append(_without_farewell(raw))
     return found
-
-
-def _marks(text: str, reply: Reply) -> list[re.Match[str]]:
-    """Where labels stand, in order; those without a colon count where there is no other."""
-    marks = list(_labels(reply).finditer(text))
-    missing = {_key(field.label) for field in reply.fields} - {_key(m["label"]) for m in marks}
-    if missing:
-        # Without a colon a label may be the word that a sentence begins with, unless a sign marks
-        # it.
-        for mark in _bare_labels(reply).finditer(text):
-            marked = bool(mark["bold"] or mark["dash"]) or "_" in mark["label"]
-            if marked and _key(mark["label"]) in missing:
-                marks.append(mark)
-        marks.sort(key=re.Match[str].start)
-    return marks
 
 
 def _without_envelopes(text: str, labels: Sequence[int]) -> str:
@@ -380,7 +361,7 @@ def _is_rule(line: str) -> bool:
 
 def _without_tables(lines: Sequence[str], reply: Reply) -> Iterator[str]:
     """Lines, with each row of a table that speaks of a field as a labelled line."""
-    names = {_key(field.label): field.label for field in reply.fields}
+    names = {key(field.label): field.label for field in reply.fields}
     # A head names the columns; a first cell that is a label names its row. Rows are read both
     # ways.
     heads: list[str | None] = []
@@ -390,7 +371,7 @@ def _without_tables(lines: Sequence[str], reply: Reply) -> Iterator[str]:
             heads = []
             yield line
             continue
-        known = [names.get(_key(cell.strip("*_`: "))) for cell in row]
+        known = [names.get(key(cell.strip("*_`: "))) for cell in row]
         is_rule = "-" in line and set(line) <= set("|:- \t\r")  # between a head and its rows
         if heads and len(row) == len(heads):
             if not is_rule:
@@ -412,23 +393,6 @@ def cells(line: str) -> list[str]:
     return [cell.strip() for cell in bare[1:-1].split("|")]
 
 
-def _key(label: str) -> str:
-    return _GAP.sub("", label).casefold()
-
-
-@lru_cache(maxsize=256)
-def _labels(reply: Reply) -> re.Pattern[str]:
-    """A label with its colon or ``=``; headings, and bold labels alone on a line, may do without."""
-    names = "|".join(_spelling(field.label) for field in reply.fields)
-    closed = r"(?:[:：=][ \t]{0,4}(?P=bold)?|(?P=bold)[ \t]{0,4}(?:[:：=]|[–—]|$))"
-    plain = r"(?(head)(?:[:：=]|[ \t]{0,4}$)|[:：=](?!=))"
-    return re.compile(
-        rf"{_LEAD}(?P<head>#{{1,6}}[ \t]{{0,4}})?(?P<bold>\*{{1,3}}|_{{1,2}}|`)?"
-        rf"(?P<label>{names})[ \t]{{0,4}}(?(bold){closed}|{plain})",
-        re.IGNORECASE | re.MULTILINE | re.ASCII,
-    )
-
-
 @lru_cache(maxsize=256)
 def _running(reply: Reply) -> re.Pattern[str]:
     """The gap between the end of a sentence and a label in just our spelling, with its colon."""
@@ -436,18 +400,3 @@ def _running(reply: Reply) -> re.Pattern[str]:
     return re.compile(
         rf"(?<=[.!?)\]}}\"”])[ \t]{{1,3}}(?=(?P<bold>\*{{0,2}})(?:{names})(?P=bold)[ \t]{{0,2}}:)"
     )
-
-
-@lru_cache(maxsize=256)
-def _bare_labels(reply: Reply) -> re.Pattern[str]:
-    """A label without a colon, and something behind it on its line."""
-    names = "|".join(_spelling(field.label) for field in reply.fields)
-    return re.compile(
-        rf"{_LEAD}(?:#{{1,6}}[ \t]{{0,4}})?(?P<bold>\*{{1,3}}|_{{1,2}}|`)?(?P<label>{names})"
-        rf"(?(bold)(?P=bold))[ \t]{{1,4}}(?:(?P<dash>[–—-]{{1,2}})(?!\S)[ \t]{{0,4}}|(?=\S))",
-        re.IGNORECASE | re.MULTILINE | re.ASCII,
-    )
-
-
-def _spelling(label: str) -> str:
-    return r"[ _\\\-]{0,3}".join(re.escape(word) for word in _GAP.split(label) if word)

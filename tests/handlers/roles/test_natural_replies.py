@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from handlers.roles.form import Unreadable, parse
-from handlers.roles.role import choice, number, text
-from schemas.reply import Reply
+from handlers.roles.form import Unreadable, parse, preamble
+from handlers.roles.labels import first_of, marks_of
+from handlers.roles.role import answer, choice, number, text
+from schemas.reply import Field, Reply
 
 TRUST = Reply((number("Trust", "how far", unit=True),))
 SOUND = Reply((text("Why", "the reason"), choice("Sound", ("YES", "NO"), "whether")))
@@ -65,3 +66,73 @@ def test_a_choice_that_was_denied_struck_out_or_led_to(said: str, sound: str | N
 )
 def test_a_choice_in_other_spellings(said: str, form: Reply, label: str, found: str | None) -> None:
     assert read(said, form, label) == found
+
+
+VERDICT = Reply((text("Finding", "what"), choice("Verdict", ("PASS", "FAIL"), "whether")))
+RATED = Reply((number("C_c", "how right", unit=True), number("C_a", "how faithful", unit=True)))
+SETTLED = Reply((text("Result", "what"), answer()))
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict"),
+    [
+        ("✅ Finding: so\n❌ Verdict: FAIL", "FAIL"),
+        ("⚖️ **Finding:** so\n🟢 **Verdict:** PASS", "PASS"),
+        ("## 1. Finding\nso\n\n## 2. Verdict\nPASS", "PASS"),
+        ("**1. Finding**\n\nso\n\n**2. Verdict**\n\nPASS", "PASS"),
+        ("Finding (in brief): so\nVerdict (PASS/FAIL): FAIL", "FAIL"),
+        ("**Finding** (in brief): so\n**Verdict [PASS | FAIL]:** FAIL", "FAIL"),
+        ("Finding → so\nVerdict → PASS", "PASS"),
+        ("**Finding** -> so\n**Verdict** => PASS", "PASS"),
+        ("<Finding>so</Finding><Verdict>PASS</Verdict>", "PASS"),
+        ("<reply>\n<finding>\nso\n</finding>\n<verdict>PASS</verdict>\n</reply>", "PASS"),
+        ("𝗙𝗶𝗻𝗱𝗶𝗻𝗴: so\n𝐕𝐞𝐫𝐝𝐢𝐜𝐭: PASS", "PASS"),
+        ("【Finding】：so\n【Verdict】：PASS", "PASS"),
+        ("Finding: so\nVerdict: PASS\nFinal verdict: FAIL", "FAIL"),
+        ("Finding: so\n**My verdict: PASS**", "PASS"),
+        ("Finding: so\nVerdict: PASS\nCorrection — Verdict: FAIL", "FAIL"),
+        ("Finding: so\n<Verdict>PASS", None),
+        ("Finding: so\nVerdict (PASS)", None),
+        ("Finding: so\nThe verdict may well be PASS", None),
+    ],
+)
+def test_labels_in_layouts_of_their_own(said: str, verdict: str | None) -> None:
+    """Each of these was asked for again, or its first draft counted."""
+    assert read(said, VERDICT, "Verdict") == verdict
+    if verdict is not None:
+        assert read(said, VERDICT, "Finding") == "so"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "C_c (correctness): 0.8\nC_a (adherence): 0.9",
+        "**C_c (0–1):** 0.8\n**C_a (0–1):** 0.9",
+        "C_c ≈ 0.8\nC_a ≈ 0.9",
+        "C c 0.8\nC a 90 %",
+        "<C_c>0.8</C_c> <C_a>0.9</C_a>",
+    ],
+)
+def test_ratings_in_layouts_of_their_own(said: str) -> None:
+    assert parse(said, RATED) == {"C_c": 0.8, "C_a": 0.9}
+
+
+def test_a_text_keeps_what_only_looks_like_a_later_label_of_it() -> None:
+    said = "Result: two parts\nFinal result: 7\nResult (b): 8\nFinal_answer: 7"
+    assert read(said, SETTLED, "Result") == "two parts\nFinal result: 7\nResult (b): 8"
+    assert read(f"{said}\nCorrected final answer: 9", SETTLED, "Final_answer") == "9"
+
+
+def test_a_choice_that_may_be_left_out_is_no_label_of_a_free_thought() -> None:
+    state = Field("State", "choice", "x", choices=("OPEN", "DONE"), required=False)
+    form = Reply((state, answer()))
+    said = "State (at first): the valve is open.\nFinal state: open\nFinal_answer: left"
+    assert parse(said, form) == {"Final_answer": "left"}
+
+
+def test_where_labels_stand() -> None:
+    said = "I looked.\n✅ Finding: so\n<Verdict>PASS</Verdict> done"
+    found = [(said[mark.start : mark.end], mark.label) for mark in marks_of(said, VERDICT)]
+    assert found == [("✅ Finding:", "finding"), ("<Verdict>", "verdict")]
+    assert preamble(said, VERDICT) == "I looked."
+    assert first_of("none here", VERDICT) is None
