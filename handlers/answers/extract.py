@@ -17,21 +17,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 
 CONTENT_CHARS = 20_000
 """No answer is longer; what is, is not read as one."""
 # A reply may hold thousands of marks. Those near its end are what it settled on, and the bound
 # keeps a text of nothing but marks linear.
 TRIES = 16
+POINTS = 64
+"""As many lines of a list are looked at as an answer."""
 """How many of the last fields or boxes of a text are looked at before the next rule is tried."""
 
 _FINAL = re.compile(
-    r"final[ _\-\\]{0,3}answer(?: is)?[ \t*_`\"']{0,6}[:：=][ \t*_]{0,6}(?:[`\"'](?=\s)[ \t*_]{0,6})?"
-    r"|^[ \t#>*_]{0,8}(?:the )?final[ _]answer[ \t#*_]{0,6}$",
+    r"(?:final[ _\-\\]{0,3}answer(?: is)?|最终答案)[ \t*_`\"']{0,6}[:：=][ \t*_]{0,6}(?:[`\"'](?=\s)[ \t*_]{0,6})?"
+    r"|^[ \t#>*_]{0,8}(?:step[ \t]{1,2}\d{1,2}[ \t]{0,2}[:.)—–-][ \t]{0,2}|\d{1,2}[.)][ \t]{1,2})?"
+    r"(?:the )?final[ _]answer[ \t#*_]{0,6}$",
     re.IGNORECASE | re.MULTILINE,
 )
 _ANSWER = re.compile(
-    r"^[ \t*_#>\-]{0,8}(?:(?:the )?answer(?: is)?[ \t*_]{0,4}[:：=][ \t*_]{0,4}|(?<!#)####(?!#))",
+    r"^[ \t*_#>\-]{0,8}(?:(?:the )?answer(?: is)?[ \t*_]{0,4}[:：=][ \t*_]{0,4}"
+    # Four hashes with words behind them and a text below are a heading, and no answer of GSM8K's.
+    r"|(?<!#)####(?!#)(?![^\n]{0,60}?[^\W\d_]{3}[^\n]{0,200}\n\s{0,20}\S))",
     re.IGNORECASE | re.MULTILINE,
 )
 _BOX = re.compile(r"\\(?:boxed|fbox)\s{0,4}\{")
@@ -42,7 +48,7 @@ _BEGIN = re.compile(r"\\begin\{(\w{1,20}\*?)\}")
 _BETWEEN = re.compile(r"[ \t,;&$]{0,8}(?:and|or|\\text\{ ?(?:and|or) ?\})?[ \t,;&$]{0,8}")
 _IS = r"answer[ \t]{1,4}(?:is|was|would be|must be|should be)\b"
 _SAYS = re.compile(
-    rf"\b(?:the|our|its|so,? the)[ \t]{{1,4}}(?:final |correct |right )?{_IS}[ \t:*]{{0,6}}",
+    rf"\b(?:the|our|its|so,? the)[ \t]{{1,4}}(?:final |correct |right )?(?:{_IS}|answer(?=:))[ \t:*]{{0,6}}",
     re.IGNORECASE,
 )
 _TOLD = re.compile(rf"\b{_IS}[ :]?", re.IGNORECASE)
@@ -69,8 +75,35 @@ _SENTENCE = re.compile(
     r"(?::[ \t]{1,4}|(?=\\\(.{1,400}\\\)\.?$|\$[^$]{1,400}\$\.?$))(?=\S)"
 )
 """A sentence up to what it gives: something behind a colon, or a formula that ends it."""
+_SIGNS = frozenset("∅ ∞ -∞ −∞ +∞ < > ≤ ≥ ≠ = ± × ÷".split())  # noqa: SIM905 - a table of signs
+"""Signs that may be all that an answer says."""
 _HOPE = re.compile(r"\. ?I hope it is correct\.?$", re.IGNORECASE)
-_WRAPS = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"), ("**", "**"), ("`", "`"))
+_WRAPS = (
+    *(("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]")),
+    *(("**", "**"), ("```", "```"), ("`", "`")),
+)
+_CHEERS = re.compile(
+    "[\\s\ufe0f\u200d\u2611\u2705\u2713\u2714\u2728\u2b50\U0001f300-\U0001faff]{1,12}$"
+)
+"""Ticks and faces behind an answer."""
+_BLOCK = re.compile(r"[|>][-+]?[ \t]{0,4}\n")
+"""How YAML announces that a value stands below."""
+_CORRECTED = re.compile(
+    r"^[ \t>*_#]{0,8}(?:correction|corrected|erratum|revised)\b", re.IGNORECASE | re.MULTILINE
+)
+_POINT = re.compile(r"(?:[-*•>][ \t]{1,4}|\d{1,3}[.)][ \t]{1,4})")
+_PART = re.compile(
+    r"[ \t*_]{0,8}(?:(?P<mark>(?:part[ \t]{1,2})?\(?(?:[a-h]|i{1,3}|iv|v)[.):][.:)]?)"
+    r"|(?P<name>[a-z]\w{0,8})[ \t]{0,4}=)",
+    re.IGNORECASE,
+)
+"""How a line begins that gives one part of an answer."""
+FAREWELL = re.compile(
+    r"(?:i hope|hope (?:this|that)|let me know|feel free|if you (?:have|need|want|would)|"
+    r"please let me|happy to|is there anything)\b",
+    re.IGNORECASE,
+)
+"""How a closing courtesy begins, which stands behind all that a reply says."""
 _SHORT = re.compile(
     r"(?:\b[A-Za-z]|\b(?:a\.m|p\.m|etc|vs|cf|approx|Inc|Ltd|Co|Corp|Jr|Sr|St|Dr|Mr|Mrs|Ms|Prof|No|Bros)|\.)\.$"
 )
@@ -91,10 +124,7 @@ def extract(text: str) -> str | None:
     )
     if marked is not None:
         return marked
-    # Of a sentence only the last paragraph counts: earlier ones tell what the answer would be if.
-    said = _behind(_SAYS, _last_segment(text))
-    clauses = (_REASONS.split(each, maxsplit=1)[0] for each in said)
-    return next(filter(None, map(stated, clauses)), None)
+    return _said(text)
 
 
 def mentioned(text: str) -> str | None:
@@ -126,6 +156,11 @@ def boxed(text: str) -> str | None:
 def stated(text: str) -> str | None:
     """The answer at the beginning of ``text``, which is what stands behind an answer's label."""
     rest = text[:CONTENT_CHARS].lstrip()
+    points = _points(rest) if "\n" in text[: len(text) - len(text.lstrip())] else []
+    if points:
+        return ", ".join(filter(None, map(_line, points))) or None
+    block = _BLOCK.match(rest)
+    rest = rest if block is None else rest[block.end() :].lstrip()
     if rest.startswith("###"):
         inner, closed, _ = rest[3:].partition("###")
         return _boxes(inner) or _verbatim(inner) if closed else stated(rest.lstrip("# "))
@@ -150,6 +185,12 @@ def labelled(text: str) -> str | None:
     # "None" on the label's own line is meant: what follows explains why there is no answer.
     if absent(text[:CONTENT_CHARS].lstrip().partition("\n")[0]):
         return None
+    # Behind a correction stands what counts, if it is marked.
+    again = [found.end() for found in _CORRECTED.finditer(text, 0, CONTENT_CHARS)][-1:]
+    rest = text[again[0] : CONTENT_CHARS] if again else ""
+    corrected = boxed(rest) or _said(rest)
+    if corrected is not None:
+        return corrected
     found, (heads, _, below) = stated(text), text[:CONTENT_CHARS].partition("\n")
     if (
         found is None
@@ -158,7 +199,10 @@ def labelled(text: str) -> str | None:
         or _display(below.lstrip())
     ):
         return found
-    return boxed(below) or found
+    # Where each of several parts has its box, the last one would be a part alone.
+    points = _points(below.lstrip())
+    is_all = len(points) > 1 and all(map(_BOX.search, points))
+    return found if is_all else boxed(below) or found
 
 
 def whole(text: str) -> str | None:
@@ -172,6 +216,27 @@ def whole(text: str) -> str | None:
 def absent(text: str) -> bool:
     """Whether a text says that there is no answer."""
     return _ABSENT.fullmatch(text) is not None
+
+
+def _said(text: str) -> str | None:
+    """The answer that a sentence of the last paragraph says; earlier ones tell what the answer would be if."""
+    said = _behind(_SAYS, _last_segment(text))
+    clauses = (_REASONS.split(each, maxsplit=1)[0] for each in said)
+    return next(filter(None, map(stated, clauses)), None)
+
+
+def _points(text: str) -> list[str]:
+    """The points of a list that begins here, or the parts of an answer, a line each."""
+    lines = [line.strip() for line in text.split("\n", POINTS)[:POINTS]]
+    run = list(takewhile(lambda line: not line or _POINT.match(line), lines))
+    points = [line[mark.end() :] for line in run if (mark := _POINT.match(line)) is not None]
+    if points:
+        return points
+    # Lines with a mark or a name of their own, one below the other, are parts of one answer.
+    parts = [found for found in map(_PART.match, lines) if found is not None]
+    named = [part["mark"] or part["name"] for part in parts]
+    in_a_row = all(map(_PART.match, lines[: len(parts)]))
+    return lines[: len(parts)] if in_a_row and len({*named}) == len(named) > 1 else []
 
 
 def _tagged(text: str) -> str | None:
@@ -258,23 +323,23 @@ def _verbatim(text: str) -> str | None:
     """What stands between marks, if it says anything."""
     said = text.strip()
     # Signs alone, such as "..." or "***", are what is left of an empty field.
-    return said if any(map(str.isalnum, said)) else None
+    return said if any(map(str.isalnum, said)) or said.strip("$ ") in _SIGNS else None
 
 
 def _clean(text: str) -> str | None:
     """A line without the signs that typeset an answer; ``None`` when nothing is left."""
-    text = _LEAD.sub("", _HOPE.sub("", text.strip().lstrip("#").strip()))
-    text = _SENTENCE.sub("", text)
+    text = _CHEERS.sub("", _HOPE.sub("", text.strip().lstrip("#").strip()))
+    # A bold sign that closes what opened before the answer, as in "the answer is **42**."
+    text = re.sub(r"\*\*(?=\.?$)", "", text) if text.count("**") % 2 else text
+    text = _SENTENCE.sub("", _LEAD.sub("", text))
     for opens, closes in _WRAPS:
         inner = text.removesuffix(".") if text.endswith(closes + ".") else text
         core = inner.removeprefix(opens).removesuffix(closes).strip()
         # "$a$ and $b$" begins and ends with a mark and is no one formula: there the marks stay.
         if len(inner) - len(core) >= len(opens + closes) and inner.startswith(opens):
             text = text if opens in core else core
-    if text.count("**") % 2:
-        text = text.removesuffix("**").rstrip()
     # The dot that ends a sentence is no part of the answer; that of an abbreviation is.
-    is_sentence = text.endswith(".") and not _SHORT.search(text[-12:])
+    is_sentence = text.endswith((".", "。")) and not _SHORT.search(text[-12:])
     return _verbatim(text[:-1] if is_sentence else text)
 
 
@@ -286,6 +351,10 @@ def _last_segment(text: str) -> str:
     lines: list[str] = []
     for line in reversed(text[-CONTENT_CHARS:].splitlines()):
         if lines and not line.strip():
+            # What only ends a reply says nothing: a courtesy, or a rule.
+            if FAREWELL.match(lines[-1].strip()) or not any(map(str.isalnum, "".join(lines))):
+                lines = []
+                continue
             break
         if line.strip():
             lines.append(line)

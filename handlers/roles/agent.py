@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
-from handlers.answers.extract import extract
+from handlers.answers.extract import extract, whole
 from handlers.roles.between import Marks
 from handlers.roles.form import Unreadable
 from handlers.roles.objects import loads
@@ -96,7 +96,7 @@ def move_of(text: str) -> Move:
     if called and not (answered and answered[0][0] > called[0][0]):
         return Move(call=call_of(called[0][1]))
     if answered:
-        return Move(answer=answered[0][1].strip() or None)
+        return Move(answer=whole(answered[0][1]) or answered[0][1].strip() or None)
     values = AGENT.read(text)
     if isinstance(values, Unreadable):
         return Move(answer=extract(text))

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from handlers.answers.extract import boxed, extract
+from handlers.answers.extract import FAREWELL, boxed, extract
 from handlers.answers.forms import canonical
 from handlers.answers.forms_json import JSON_CHARS, loaded, refused
 from handlers.answers.plain import plain_text
@@ -50,12 +50,6 @@ _FENCED = re.compile(r"^[ \t>]{0,8}```[ \t]{0,4}\w{0,20}[ \t]{0,8}$", re.MULTILI
 _SPOKEN = re.compile(r"[^\W\d_]{2,40}")
 _BRACKET = re.compile(r"[\[{]")
 _JSON = json.JSONDecoder(parse_constant=refused)
-# A closing courtesy stands behind the last field, whose value would run on into it.
-_FAREWELL = re.compile(
-    r"(?:i hope|hope (?:this|that)|let me know|feel free|if you (?:have|need|want|would)|"
-    r"please let me|happy to|is there anything)\b",
-    re.IGNORECASE,
-)
 _FIGURES = re.compile(r"[\s*_`$+\-\d.,/%]{1,40}")
 
 
@@ -347,9 +341,9 @@ def _without_envelopes(text: str, labels: Sequence[int]) -> str:
 
 
 def _without_farewell(raw: str) -> str:
-    """Without the polite paragraph, or the rule, that ends a reply."""
+    """Without the polite paragraph, or the rule, that ends a reply: the last field's value would run on into it."""
     body, gap, last = raw.rstrip().rpartition("\n\n")
-    if gap and (_FAREWELL.match(last.strip()) or _is_rule(last)):
+    if gap and (FAREWELL.match(last.strip()) or _is_rule(last)):
         return _without_farewell(body) if _is_rule(last) else body
     return raw
 

@@ -207,3 +207,50 @@ def test_an_answer_has_so_many_characters_and_so_many_marks_are_tried() -> None:
     marks = "\\boxed{} " * (TRIES - 1)
     assert boxed(f"\\boxed{{5}} {marks}") == "5"
     assert boxed(f"\\boxed{{5}} \\boxed{{}} {marks}") is None
+
+
+@pytest.mark.parametrize(
+    ('text', 'answer'),
+    [
+        ('Final answer:\n- 42', '42'),
+        ('**Final answer**\n\n* **42**\n\nDone.', '42'),
+        ('Final answer:\n1. 42', '42'),
+        ('Final answer:\n> 42', '42'),
+        ('Final answer: - 42', '- 42'),
+        ('Final answer:\n-42', '-42'),
+        ('Final answer:\n- x = 3\n- y = 4', 'x = 3, y = 4'),
+        ('Final answer:\n(a) 3\n(b) 4\n\nDone.', '(a) 3, (b) 4'),
+        ('Final answer:\nx = 3\ny = 4', 'x = 3, y = 4'),
+        ('Final answer:\nx = 2 + 3\nx = 5', 'x = 2 + 3'),
+        (r"Final answer:" "\n" r"Part (a): \boxed{3}" "\n" r"Part (b): \boxed{4}", '3, 4'),
+        ('Final answer: |\n  42', '42'),
+        ('Final answer: >-\n  six eggs', 'six eggs'),
+        (r"Final answer: \boxed{41}" "\n\n" r"Correction: the answer is \boxed{42}.", '42'),
+        ('Final answer: 41\n\n**Correction:** the answer is 42.', '42'),
+        (r"Final answer: \boxed{42}" "\n\n" r"Check: \boxed{17}", '42'),
+        ('Final answer: 41\n\nCorrection: see above.', '41'),
+        ('#### Step 3: Add\nShe has 42. So the answer is 42.', '42'),
+        ('#### Step 3: Add\nShe has 42.', None),
+        ('#### 42 eggs', '42 eggs'),
+        ('#### 42\n\nLet me know!', '42'),
+        ('#### Step 4: Final answer\n\n**42**', '42'),
+        ('## 5. Final answer\n42', '42'),
+        ('Final answer: 42 ✅', '42'),
+        ('**Final answer: 42 eggs.** 🎉', '42 eggs'),
+        ('Final answer: **42** ✔️', '42'),
+        ('Final answer: ✅', None),
+        ('Thus the final answer is **42**.', '42'),
+        ('Final answer：42。', '42'),
+        ('最终答案：42', '42'),
+        ('Final answer: ```42```', '42'),
+        ('Final answer: ∅', '∅'),
+        (r"\boxed{<}", '<'),
+        (r"\boxed{...}", None),
+        ('So the answer: 42', '42'),
+        ('The answer is 42.\n\nLet me know if another answer is wanted!', '42'),
+        ('The answer is 42.\n\n---', '42'),
+    ],
+)  # fmt: skip
+def test_an_answer_in_a_layout_of_its_own(text: str, answer: str | None) -> None:
+    """A point below its label was read with its hyphen as a minus, of several parts one, and a heading as an answer."""
+    assert extract(text) == answer

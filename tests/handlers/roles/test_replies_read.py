@@ -58,6 +58,8 @@ def called(query: str) -> str:
         (f"<answer>7</answer> or {called('a')}", Move(Call("a"))),
         ("<answer> 7 </answer> no, <answer> 8\n</answer>", Move(answer="8")),
         ("<answer> </answer> \\boxed{9}", Move()),
+        ("<answer>\\boxed{Lima}</answer>", Move(answer="Lima")),
+        ("<answer>**Lima**.</answer>", Move(answer="Lima")),
         ("Move: SEARCH\nQuery: six", Move(Call("six"))),
         ("Move: ANSWER\nFinal_answer: \\boxed{7}", Move(answer="7")),
         ("so it is \\boxed{9}", Move(answer="9")),
