@@ -14,7 +14,7 @@ from typing import Any, cast
 from handlers.answers.extract import extract, whole
 from handlers.roles.between import Marks
 from handlers.roles.form import Unreadable
-from handlers.roles.objects import loads
+from handlers.roles.objects import loads, objects_in
 from handlers.roles.role import Role, choice
 from schemas.prompt import Argument, Tool
 from schemas.reply import Field
@@ -66,6 +66,7 @@ NEITHER = """\
 This reply holds neither a call of the tool nor an answer. Call the tool, between <tool_call> and \
 </tool_call>, or give the bare answer, between <answer> and </answer>."""
 
+OPENS = "<tool_call>"
 CALL, _ANSWER = Marks.tag("tool_call"), Marks.tag("answer")
 RESPONSE = ("<tool_response>", "</tool_response>")
 
@@ -93,6 +94,11 @@ def move_of(text: str) -> Move:
     # The last of call and answer counts: a model that answers after a call does not need the call,
     # and one that calls after a draft of its answer has found that it does.
     called, answered = list(CALL.each(text))[-1:], list(_ANSWER.each(text))[-1:]
+    # The mark that closes a call may be missing at the end of a reply: some servers stop at it.
+    begins = text.rfind(OPENS)
+    unclosed = text[begins + len(OPENS) :] if begins >= 0 else ""
+    if unclosed and "</" not in unclosed and loads(unclosed.strip()) is not None:
+        called = [(begins, unclosed)]
     if called and not (answered and answered[0][0] > called[0][0]):
         return Move(call=call_of(called[0][1]))
     if answered:
@@ -108,9 +114,13 @@ def move_of(text: str) -> Move:
 def call_of(said: str) -> Call:
     """The call in a tag's JSON; ``topk`` is 3 where it is left out."""
     said_call = loads(said.strip())
+    if said_call is None:  # it may stand in a fence
+        said_call = next(iter(objects_in(said)), None)
     if said_call is None:
         return Call("", fault="the call is no JSON object")
-    given = said_call.get("arguments")
+    # Arguments may be called parameters, be JSON within JSON, or stand beside the name.
+    given = said_call.get("arguments", said_call.get("parameters", said_call))
+    given = loads(given) if isinstance(given, str) else given
     arguments = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
     query = arguments.get("query")
     if not isinstance(query, str) or not query.strip():

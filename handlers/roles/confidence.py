@@ -69,8 +69,8 @@ TRUST = Reply(
 )
 
 _LABEL = re.compile(
-    r"\bconfidence\b(?: (?:level|score|rating|in (?:the|this|its) \w{1,20}))?"
-    r"[*_`\"' \t]{0,6}(?:[=:|]|\b(?:is|of)\b)"
+    r"\bconfidence\b(?: (?:level|score|rating|in (?:(?:the|this|its) \w{1,20}|\[0, ?1\])))?"
+    r"[*_`\"' \t]{0,6}(?:[=:|]|\b(?:is|of|at|would be)\b)"
     r"|\btrust (?:the|this|its) \w{1,20} (?:to be|at|with|as)\b",
     re.IGNORECASE,
 )

@@ -50,7 +50,9 @@ _FENCED = re.compile(r"^[ \t>]{0,8}```[ \t]{0,4}\w{0,20}[ \t]{0,8}$", re.MULTILI
 _SPOKEN = re.compile(r"[^\W\d_]{2,40}")
 _BRACKET = re.compile(r"[\[{]")
 _JSON = json.JSONDecoder(parse_constant=refused)
-_FIGURES = re.compile(r"[\s*_`$+\-\d.,/%]{1,40}")
+_FIGURES = re.compile(
+    r"[\s*_`$+\-\d.,/%]{1,40}|[\s$(\[\\]{0,9}\\boxed\{[\d.,/%\\ ]{1,20}\}[\s$)\]\\.]{0,9}"
+)
 
 
 @dataclass(frozen=True, slots=True)

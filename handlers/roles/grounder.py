@@ -50,12 +50,12 @@ GROUNDER = Labelless.of(
     reply=(text("Path", "the states' short names in order, with spaces between"),),
     closing=CLOSING,
 )
-_STATE = re.compile(r"[A-Z]{2}")
+_STATE = re.compile(r"(?<![A-Za-z])[A-Z]{2}(?![A-Za-z])")
 
 
 def path_said(values: Values) -> tuple[str, ...]:
-    """The states that a reply names, in order."""
-    return tuple(_STATE.findall(str(values["Path"])))
+    """The states that a reply names, in order; what is said below them in another paragraph names none."""
+    return tuple(_STATE.findall(str(values["Path"]).partition("\n\n")[0]))
 
 
 def on(fault: Callable[[Sequence[str]], str | None]) -> Check:

@@ -24,6 +24,15 @@ NESTED = 4
 """How deep what an object holds is shown."""
 
 _OPENS = re.compile(r"\{\s{0,200}(?:(?://[^\n]{0,200}\n|/\*[^*]{0,200}\*/)\s{0,200})?\"")
+# A dictionary as Python writes it, which models do who are at home there.
+_OPENS_PYTHON = re.compile(r"\{\s{0,200}'")
+_PYTHON = re.compile(
+    r'"(?:[^"\\]|\\.)*+(?:"|\Z)'
+    r"|'(?P<said>(?:[^'\\]|\\.)*+)(?:'|\Z)|\b(?P<word>True|False|None)\b",
+    re.DOTALL,
+)
+_REQUOTED = {'"': '\\"', "\\'": "'"}
+_WORDS = {"True": "true", "False": "false", "None": "null"}
 _FENCE = re.compile(r"```[a-z]{0,10}[ \t]*\n?", re.IGNORECASE)
 # A comment that nobody closes runs to the end, as such a string does: to look for its end again from
 # each of many beginnings would take the square of the text. A comma looks over the comments behind it
@@ -52,6 +61,7 @@ def objects_in(text: str) -> list[dict[str, Any]]:
 
 def _found(text: str) -> Iterator[tuple[tuple[int, int], dict[str, Any]]]:
     found = [opens.start() for opens in _OPENS.finditer(text)]
+    found = found or [opens.start() for opens in _OPENS_PYTHON.finditer(text)]
     if not found:
         return
     # A stray quote before an object would turn its strings inside out, so the last one is also
@@ -133,13 +143,29 @@ def loads(text: str) -> dict[str, Any] | None:
     """An object, if this text is one, whatever a model added to it or forgot to escape."""
     # Mending comes first. JSON would take ``\b`` of ``\boxed`` for a backspace without complaint,
     # and the answer would be lost.
-    for candidate in (mended(text), text):
+    for way in (mended, str, _from_python):
         try:
-            value: Any = orjson.loads(candidate)
+            value: Any = orjson.loads(way(text))
         except ValueError:
             continue
         return cast("dict[str, Any]", value) if isinstance(value, dict) else None
     return None
+
+
+def _from_python(text: str) -> str:
+    """A dictionary of Python as JSON."""
+    return mended(_PYTHON.sub(_quoted, text)) if "'" in text else text
+
+
+def _quoted(piece: re.Match[str]) -> str:
+    if piece["word"] is not None:
+        return _WORDS[piece["word"]]
+    if piece["said"] is None:
+        return piece[0]
+    said = re.sub(
+        r"\\.|\"", lambda sign: _REQUOTED.get(sign[0], sign[0]), piece["said"], flags=re.DOTALL
+    )
+    return f'"{said}"'
 
 
 def _mended(piece: re.Match[str]) -> str:

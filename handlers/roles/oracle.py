@@ -73,22 +73,37 @@ NOTHING: Scores = (None, None, None)
 UNNAMED = -1
 
 _STEP = re.compile(
-    r"^[\s\-*•>\"'`|\[(#]{0,12}(?:\d{1,4}[.)][ \t*_]{1,6})?(?:scores?[ \t*_]{0,6}:[ \t*_]{0,6})?"
-    r"step[ \t=#:]{0,4}(\d{1,4})\b[\])*_ \t]{0,6}[:.)\-–,|]?"
+    r"^[\s\-*•>\"'`|\[(#\u2600-\u27bf\ufe0f\U0001f300-\U0001faff]{0,12}"
+    r"(?:\d{1,4}[.)][ \t*_]{1,6})?(?:scores?[ \t*_]{0,6}:[ \t*_]{0,6})?"
+    r"steps?[ \t=#:]{0,4}(\d{1,4})\b[\])*_ \t]{0,6}[:：.)\-–,|]?"
     r"(.{0,1000})",
     re.IGNORECASE | re.MULTILINE | re.ASCII,
 )
 _DECIMAL = re.compile(r"[+-]?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})", re.ASCII)
+_IS = "[=:：＝≈]"
 _FIELDS = tuple(
-    re.compile(rf"\b{name}\b[*_`\"' \t]{{0,6}}[=:][*_`\"' \t]{{0,6}}([^\s,;|]+)", re.IGNORECASE)
+    re.compile(
+        rf"\b{name}\b[*_`\"' \t]{{0,6}}(?:{_IS}[*_`\"' \t]{{0,6}}|[ (](?=[01]?\.\d|[01](?:[\s,;|)]|$)))"
+        r"((?<!\d)0,\d{1,9}(?![.\d])|[^\s,;|，；]+(?:[ \t]{0,2}%)?)",
+        re.IGNORECASE,
+    )
     for name in NAMES
 )
+# Figures alone are in the order of their names.
+_BARE = re.compile(
+    r"[\s*_(\[]{0,9}([\d.]{1,6})[*_]{0,2}[ \t]{0,3}[,;/|][ \t]{0,3}[*_]{0,2}([\d.]{1,6})[*_]{0,2}"
+    r"[ \t]{0,3}[,;/|][ \t]{0,3}[*_]{0,2}([\d.]{1,6})[\s*_)\].]{0,9}"
+)
+_NUMBERED = re.compile(r"[\s*_>]{0,9}(\d{1,4})[.):][ \t*_]{1,9}(.{1,1000})", re.ASCII)
 _COUNTED = re.compile(r"(?:step[ \t]{0,4})?(\d{1,4})", re.IGNORECASE | re.ASCII)
 _FIGURE = re.compile(r"[*_`\"'()\[\]{}]{0,6}[+\-−]?\.?\d", re.ASCII)
 
+_ASIDE = re.compile(r"(?<=[A-Za-z])[ \t]{0,4}[(\[][^()\[\]]{1,40}[)\]]$")
+"""What stands in brackets behind a name, as its scale does."""
 _NOT_ANY = frozenset({"n/a", "na", "none", "-", "–"})
 _BELOW = re.compile(
-    rf"[\s\-*•>_`]{{0,12}}(?:{'|'.join(NAMES)})\b[*_`\"' \t]{{0,6}}[=:]", re.IGNORECASE
+    rf"[\s\-*•>_`]{{0,12}}(?:{'|'.join(NAMES)})\b[*_`\"' \t]{{0,6}}{_IS}",
+    re.IGNORECASE,
 )
 
 
@@ -209,18 +224,18 @@ def _rows(text: str) -> Iterator[tuple[int, str]]:
     names: list[str] = []
     for line in text.split("\n"):
         # A row of a table of scores is a step's line: ``| 1 | 0.9 | 0.8 | 0 |`` below their names.
-        row = [cell.strip("*_`[] ") for cell in cells(line)]
+        row = [_ASIDE.sub("", cell.strip("*_`[] ")) for cell in cells(line)]
         if {name.casefold() for name in NAMES} <= {cell.casefold() for cell in row}:
             names = row
             continue
         if names and len(row) == len(names) and (counted := _COUNTED.fullmatch(row[0])):
             scores = (f"{name}={score}" for name, score in zip(names[1:], row[1:], strict=True))
             line = f"Step {counted[1]}: {', '.join(scores)}"
-        step = _STEP.match(line)
+        step = _STEP.match(line) or _numbered(line)
         if step is not None:
             if said:
                 yield number, said
-            number, said = int(step[1]), step[2] if any(f.search(step[2]) for f in _FIELDS) else ""
+            number, said = int(step[1]), _scores_of(step[2])
         # The bound keeps what is said of one step short, however many lines follow it.
         elif _BELOW.match(line) and len(said) < LINE_CHARS:
             said = f"{said}, {line[:LINE_CHARS]}"
@@ -228,17 +243,44 @@ def _rows(text: str) -> Iterator[tuple[int, str]]:
         yield number, said
 
 
+def _numbered(line: str) -> re.Match[str] | None:
+    """A line that a number opens and that has a score behind each name: the number is that of its step."""
+    found = _NUMBERED.match(line)
+    return found if found and all(pattern.search(found[2]) for pattern in _FIELDS) else None
+
+
+def _scores_of(said: str) -> str:
+    """What says the scores of a step behind its number; nothing where none does."""
+    bare = _BARE.fullmatch(said)
+    if bare is not None:
+        return ", ".join(
+            f"{name}={score}" for name, score in zip(NAMES, bare.groups(), strict=True)
+        )
+    return said if any(pattern.search(said) for pattern in _FIELDS) else ""
+
+
 def _field(pattern: re.Pattern[str], line: str) -> Score:
     """The score behind a name; none where it stands there twice with two values, or with none in [0, 1]."""
     # Nothing to correct is scored 0 by definition, and some models write that in words. Other words
     # behind a name are the reasons for its score.
     said = {
-        Fraction(0) if word in _NOT_ANY else bounded(word)
+        Fraction(0) if word in _NOT_ANY else _share(word)
         for each in pattern.findall(line)
-        if (word := each.strip("*_`\"'()[]{}").removesuffix(".").casefold()) in _NOT_ANY
+        if (word := each.strip("*_`\"'()[]{}\\$").removesuffix(".").casefold()) in _NOT_ANY
         or _FIGURE.match(each)
     }
     return said.pop() if len(said) == 1 else None
+
+
+def _share(word: str) -> Score:
+    """A number in [0, 1], be it written with a decimal comma, as a share of ten, or in percent."""
+    said = word.replace(" ", "").replace("\t", "")
+    said = re.sub(r"^0,(?=\d)", "0.", said)
+    part, _, whole = said.partition("/")
+    if whole.isdecimal() and int(whole[:9]) and _DECIMAL.fullmatch(part):
+        value = Fraction(part.removesuffix(".")) / int(whole[:9])
+        return value if 0 <= value <= 1 else None
+    return bounded(said)
 
 
 def merged(first: Reading, second: Reading) -> Reading:

@@ -90,7 +90,9 @@ class Judging(Role):
         for field in self.reply.fields:
             if field.kind != "number":
                 continue
-            places = re.finditer(rf"\b{field.label}\b[\"'*_` ]{{0,6}}[:=]([^,;|\n]{{1,40}})", text)
+            places = re.finditer(
+                rf"\b{field.label}\b[\"'*_` )$\\]{{0,6}}[:=]([^,;|\n]{{1,40}})", text
+            )
             said = next(iter([place[1] for place in places][::-1]), "")
             try:
                 found[field.label] = read_number(field, said)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from handlers.roles.form import Unreadable, parse, preamble
+from handlers.roles.grounder import GROUNDER, path_said
 from handlers.roles.labels import first_of, marks_of
 from handlers.roles.role import answer, choice, number, text
 from schemas.reply import Field, Reply
@@ -136,3 +137,19 @@ def test_where_labels_stand() -> None:
     assert found == [("✅ Finding:", "finding"), ("<Verdict>", "verdict")]
     assert preamble(said, VERDICT) == "I looked."
     assert first_of("none here", VERDICT) is None
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Path: GS → SR → AN\n\nThe agent asked the USA page on TV.",
+        "Path: GS (goal) SR (of an API) AN (USA)",
+        "<Path>GS SR AN</Path>",
+        "{'Path': ['GS', 'SR', 'AN']}",
+        "## 1. Path\nGS\nSR\nAN",
+    ],
+)
+def test_a_path_is_its_states_and_no_other_capitals(said: str) -> None:
+    values = GROUNDER.read(said)
+    assert not isinstance(values, Unreadable)
+    assert path_said(values) == ("GS", "SR", "AN")

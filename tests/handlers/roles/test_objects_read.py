@@ -21,6 +21,13 @@ from handlers.roles.objects import as_text, loads, objects_in, told
         ('{"a": "x\ny\tz\r"}', {"a": "x\ny\tz"}),
         ('{"a": 1, /* one */ "b": [2, 3,], // two\n}', {"a": 1, "b": [2, 3]}),
         ('{"a": "// no note, }"}', {"a": "// no note, }"}),
+        ("{'a': 'b', 'c': [True, None], }", {"a": "b", "c": [True, None]}),
+        (
+            """{'a': "it's", 'b': 'say "so"', 'c': 'it\\'s'}""",
+            {"a": "it's", "b": 'say "so"', "c": "it's"},
+        ),
+        (r"{'a': '\boxed{7}'}", {"a": "\\boxed{7}"}),
+        ("{'a': {1, 2}}", None),
         ("[1]", None),
         ('{"a": 1 "b"}', None),
     ],
@@ -34,6 +41,8 @@ def test_what_models_forget_or_add_is_mended(said: str, value: Any) -> None:
     [
         ('{"a": 1} and {"b": 2}', [{"b": 2}, {"a": 1}]),
         ('{"a":1}{"a":2}{"a":3}{"a":4}{"a":5}', [{"a": 5}, {"a": 4}, {"a": 3}, {"a": 2}]),
+        ("so {'a': 'x'}.", [{"a": "x"}]),
+        ("{'a': 1} {\"b\": 2}", [{"b": 2}]),
         ('one " more {"a": "y"}', [{"a": "y"}]),
         ('{ "a": 1 } {bad} {"c": }', [{"a": 1}]),
         ('{// first\n"a": 1}', [{"a": 1}]),

@@ -30,6 +30,7 @@ NO_NUMBER = Call("x", fault="topk must be a positive whole number")
         ('{"query": "x", "topk": 0}', NO_NUMBER),
         ('{"query": "x", "topk": true}', NO_NUMBER),
         ('{"query": "x", "topk": 2.0}', NO_NUMBER),
+        (r'"{\"query\": \"x\"}"', Call("x", 3, "search")),
         ('{"query": " "}', NO_QUERY),
         ('{"query": 3}', NO_QUERY),
         ('"x"', NO_QUERY),
@@ -44,6 +45,22 @@ def test_a_call_may_leave_out_its_tool_or_name_another_and_is_an_object() -> Non
     assert call_of('{"name": "open", "arguments": {"query": "x"}}') == Call("x", tool="open")
     assert call_of('{"name": "search"}') == NO_QUERY
     assert call_of("[1]") == Call("", fault="the call is no JSON object")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        '{"name": "search", "parameters": {"query": "x"}}',
+        '{"name": "search", "query": "x"}',
+        "{'name': 'search', 'arguments': {'query': 'x'}}",
+        '```json\n{"name": "search", "arguments": {"query": "x"}}\n```',
+    ],
+)
+def test_a_call_in_the_words_of_other_protocols(call: str) -> None:
+    assert call_of(call) == Call("x")
+    assert move_of(f"I look it up.\n<tool_call>{call}") == Move(
+        None if call.startswith("`") else Call("x")
+    )
 
 
 def called(query: str) -> str:

@@ -47,6 +47,22 @@ TABLE = """\
 | 1 | 0.5 | 0.4 | 0 |
 | Step 2 | **1** | 0.9 | 0 |"""
 KEYED = '{"Scores": {"Step 1": {"Semantic": 0.5, "Logical": 0.4, "Fix": 0}, "2": [1, 0.9, 0]}}'
+DECORATED = """\
+✅ **Step 1**: Semantic: 0,5; Logical: 4/10; Fix: 0
+⚠️ Steps 2： Semantic：1，Logical：90 %，Fix：0."""
+NUMBERED = """\
+Scores
+1. Semantic=0.5, Logical=0.4, Fix=0
+2. **Semantic** 1.0, **Logical** 0.9, **Fix** 0"""
+BARE = "Scores\nStep 1: 0.5, 0.4, 0\nStep 2: 1 / **0.9** / 0"
+SCALED = """\
+| Step | Semantic (0–1) | Logical (0–1) | Fix (0–1) |
+|---|---|---|---|
+| 1 | 0.5 | 0.4 | 0 |
+| 2 | 1 | 0.9 | 0 |"""
+PYTHON = (
+    "{'Scores': {'Step 1': {'Semantic': 0.5, 'Logical': 0.4, 'Fix': 0}, 'Step 2': [1, 0.9, 0]}}"
+)
 LISTED = '{"why": "well", "Scores": [[0.5, 0.4, 0], [1, 0.9, 0]]}'
 
 
@@ -59,6 +75,11 @@ LISTED = '{"why": "well", "Scores": [[0.5, 0.4, 0], [1, 0.9, 0]]}'
         (BELOW, ""),
         (TABLE, ""),
         (KEYED, ""),
+        (DECORATED, ""),
+        (NUMBERED, ""),
+        (BARE, ""),
+        (SCALED, ""),
+        (PYTHON, ""),
         (LISTED, "well"),
     ],
 )
@@ -94,6 +115,10 @@ def read(reply: str, first: int, last: int) -> tuple[list[tuple[str | None, ...]
         (f"{line(1, FIRST)} (Semantic=1)", 1, 1, [(None, "0.4", "0")], False),
         ('{"Step 1": [0.5, 0.4]}', 1, 1, [NONE], False),
         ("Fine.", 1, 1, [NONE], False),
+        ("1. Semantic: 0.9\n2. Logical: 0.4\n3. Fix: 0", 1, 2, [NONE, NONE], False),
+        ("1. Semantic=1, Logical=0.9, Fix=0", 2, 2, [NONE], False),
+        ("Step 1: 0.5, 0.4", 1, 1, [NONE], False),
+        ("Step 1: Semantic=7/5, Logical=9/10, Fix=0/1", 1, 1, [(None, "0.9", "0")], False),
         (f"Step 9 is not there yet.\n{line(1, FIRST)}", 1, 1, [FIRST], True),
         (f"{line(1, FIRST)}\nStep 2 is better: all is well.", 1, 1, [FIRST], True),
     ],
@@ -147,6 +172,11 @@ def test_a_plain_number_within_bounds(text: str, value: Fraction | None) -> None
         ("I trust the result with 0.4", "2/5"),
         ("A confidence of 0.3 first; in the end my confidence is 0.2", "1/5"),
         ("In the end my confidence is 0.2, though the confidence of others is high", "1/5"),
+        ("I would put my confidence at 0.8.", "4/5"),
+        ("Confidence in [0, 1]: 0.8", "4/5"),
+        ("\\(\\boxed{0.8}\\)", "4/5"),
+        ("{'confidence': 0.8}", "4/5"),
+        ("Half of it: \\boxed{0.5}", None),
         ("The trust is 0.5", None),
         ("Confidence: high", None),
         ("Confidence: 1.2", None),
@@ -190,6 +220,7 @@ FOUR = {"Completion": 1.0, "Quality": 0.5, "Efficiency": 0.2, "Alignment": 0.0}
         ("A", '{"C_c": 0.8, "C_a": 0.6, "brief_rat', RATED),
         ("A", "first C_c = 0.5 and C_a = 0.6; then C_c: 0.8 | done", RATED),
         ("A", '{"C_c": 0.8, "brief_rat', Unreadable("C_c", "missing")),
+        ("A", "$C_c$: 0.8\nAdherence (C_a): 0.6", RATED),
         ("A", "C_c: 1.8\nC_a: 0.5", Unreadable("C_c", "must be a number in [0, 1]")),
         ("B", "Completion: 1\nQuality: 0.5\nEfficiency: 0.2\nAlignment: 0", FOUR),
         ("scalar", "Value: 0.4", {"Value": 0.4}),
