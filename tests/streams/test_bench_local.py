@@ -56,6 +56,19 @@ def test_a_walk_is_made_read_and_gone_on_with(tmp_path: Path) -> None:
     assert "not run" in local.markdown([("mc2", None)])
 
 
+def test_the_command_prints_the_rows_of_what_it_worked_on(
+    gsm8k: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = ["bench", "local", "--data", gsm8k, "--out", str(tmp_path), "--policy", "cot"]
+    told += ["--backbone", "rehearsal:seed=7"]
+    assert main([*told, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["backbone"], said["call_limit"]) == ("rehearsal:seed=7", local.CALLS)
+    assert {name: row["problems"] for name, row in said["rows"].items()} == {"cot": 40}
+    assert main(told) == 0
+    assert "| cot | 40 |" in capsys.readouterr().out
+
+
 def test_a_file_that_is_not_there_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
