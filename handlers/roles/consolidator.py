@@ -63,7 +63,10 @@ _KINDS = {
     "monitor": "Each rule says how to detect and locate a mistake, not how to solve.",
     "controller": "Each rule leads from a signal to an action's name: ACCEPT, PATCH or RESTART.",
 }
-_ROWS = re.compile(r"^[\W_]{0,12}([A-Z])(\d{1,3})[\s*_`]{0,6}[:：.)]", re.MULTILINE | re.IGNORECASE)
+_ROWS = re.compile(
+    r"^[\W_]{0,12}([A-Z])(\d{1,3})(?:[ \t]{0,2}(?:[-–—]|to\b)[ \t]{0,2}[A-Z]?\d{1,3})?[\s*_`]{0,6}[:：.)]",
+    re.MULTILINE | re.IGNORECASE,
+)
 _SENTENCES = re.compile(r"[.!?][\"')\]]{0,3}\s+(?=[A-Z])")
 _BRACKETED = re.compile(r"[ \t]{0,4}\([^()\n]{0,200}\)")
 _SHORT = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf)\.", re.IGNORECASE)

@@ -47,6 +47,8 @@ _COPIED = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _FENCED = re.compile(r"^[ \t>]{0,8}```[ \t]{0,4}\w{0,20}[ \t]{0,8}$", re.MULTILINE)
+_BREAK = re.compile(r"<br ?/?>", re.IGNORECASE)
+"""A line that ends within a cell of a table."""
 _SPOKEN = re.compile(r"[^\W\d_]{2,40}")
 _BRACKET = re.compile(r"[\[{]")
 _JSON = json.JSONDecoder(parse_constant=refused)
@@ -373,7 +375,7 @@ def _without_tables(lines: Sequence[str], reply: Reply) -> Iterator[str]:
             if not is_rule:
                 yield from (f"{h}: {c}" for h, c in zip(heads, row, strict=True) if h)
         elif len(row) >= 2 and known[0] is not None and known[1] is None:
-            yield f"{known[0]}: {' | '.join(row[1:])}"
+            yield f"{known[0]}: {_BREAK.sub(chr(10), ' | '.join(row[1:]))}"
         elif len(row) >= 2 and all(known):
             heads = known
         elif not is_rule:

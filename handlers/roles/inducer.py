@@ -81,6 +81,11 @@ merely easy, and skip if you cannot tell.",
 _WHEN = ("Decision", ("create", "update"))
 _RATING = re.compile(r"\(\s*+(\w*+)\s*+,?+\s*+([-+\w.]*+)\s*+\)")
 _WORD = re.compile(r"\w")
+# A word and a number that another sign parts, or a number in percent.
+_SPELT = re.compile(
+    r"\(\s{0,3}(high|medium|low)\s{0,3}[,;:/–—-]\s{0,3}(\d{1,3}(?:\.\d{1,4})?)\s{0,2}(?:%|/\s?100)?\s{0,3}\)",
+    re.IGNORECASE,
+)
 # Emphasis around a bracket, which would stay behind without it.
 _MARKED = re.compile(r"[*_]{1,3}(?=\()|(?<=\))[*_]{1,3}")
 _NAMED = re.compile(
@@ -187,7 +192,7 @@ def rated(item: str, overall: str) -> tuple[str, str, float]:
     A share such as 0.8 is 80, and no principle is held to be surer than 85. What stands in brackets and is
     no confidence, such as (when unsure), is the principle's own.
     """
-    tidy = _NAMED.sub("(", _MARKED.sub("", item))
+    tidy = _SPELT.sub(r"(\1, \2)", _NAMED.sub("(", _MARKED.sub("", item)))
     found = rating(tidy)
     if found is None:
         return item, overall, USUAL[overall]

@@ -60,11 +60,16 @@ understood differently.""",
 )
 
 _OPERATION = re.compile(
-    r"\W*(?:(ADD)\b[\s:#*]*(?:\d{1,3}[:.)]\s+)?"
-    r"|(UPVOTE|DOWNVOTE|EDIT)\b[\s:#*]*(?:(\d{1,3})(?!\d))?[\s:.)-]*)(.*)",
+    r"\W*(?:(ADD)\b[\s:#*→—–]*(?:\d{1,3}[:.)]\s+)?"
+    r"|(UPVOTE|DOWNVOTE|EDIT)\b[\s:#*<\[(]*(?:insight\b[\s#]*)?(?:(\d{1,3})(?!\d))?[\s:.)>\]*→—–-]*)(.*)",
     re.IGNORECASE,
 )
 """A new insight may begin with a number of its own; one that only counts it is followed by a sign."""
+
+
+_OBJECT = re.compile(r"(?:operation|op|action|type)=", re.IGNORECASE)
+_KEYS = re.compile(r"(?:^|, )(?:\w{1,20})=")
+"""An operation that was an object, as lists of JSON are told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +85,8 @@ def votes_of(items: tuple[str, ...]) -> list[Vote]:
     """Operations that can be read; a line that names none adds an insight."""
     found: list[Vote] = []
     for item in items:
+        if _OBJECT.match(item):
+            item = _KEYS.sub(" ", item)
         match = _OPERATION.match(item)
         if match is None:
             # A line without an operation is most likely an insight that was written down at once.

@@ -20,7 +20,7 @@ _LAST = (
     r"(?:(?:(?:the|my|our)[ \t]{1,2})?(?:final|overall|corrected|revised|updated|actual)[ \t]{1,2}"
     r"|my[ \t]{1,2}|correction[ \t]{0,2}[:：—–-][ \t*_]{0,4})"
 )
-_EMOJI = "\u2022-\u2023\u25a0-\u25ff\u2600-\u27bf\u2b50\ufe0f\u200d\U0001f300-\U0001faff"
+_EMOJI = "\u2022-\u2023\u25a0-\u25ff\u2600-\u27bf\u2b50\ufe0f\u200d\U0001f100-\U0001f1ff\U0001f300-\U0001faff"
 _SHARE = re.compile(r"[01]?\.\d|\d{1,3}[ \t]{0,2}%")
 # Letters that look bold or slanted without any mark-up, each of which stands for a plain one.
 _STYLED = re.compile("[\U0001d400-\U0001d7ff]")
@@ -128,14 +128,15 @@ def _reconsidered(reply: Reply) -> str:
 
 @lru_cache(maxsize=256)
 def _loose_labels(reply: Reply) -> re.Pattern[str]:
-    """A label with a colon or an arrow, decorated as no plain one is."""
+    """A label with a colon or an arrow, decorated as no plain one is; behind its number a dot will do: ``R1.``."""
     names = "|".join(_spelling(field.label) for field in reply.fields)
     number = r"(?:\d{1,2}[.):][ \t]{0,4})?"
     lead = rf"^[ \t]{{0,8}}(?:[-+*>]{{1,3}}[ \t]{{1,4}}|[{_EMOJI}]{{1,4}}[ \t]{{0,4}}|\d{{1,2}}[.)][ \t]{{1,4}}){{0,3}}"
     closed = (
-        rf"(?:{_COLON}[ \t]{{0,4}}(?P=bold)?|(?P=bold)[ \t]{{0,4}}(?:{_COLON}|[–—→⇒≈]|->|=>|$))"
+        rf"(?:{_COLON}[ \t]{{0,4}}(?P=bold)?|(?P=bold)[ \t]{{0,4}}(?:{_COLON}|[–—→⇒≈]|->|=>|$)"
+        r"|(?<=\d)[.)][ \t]{0,2}(?P=bold)[ \t])"
     )
-    plain = rf"(?(head)(?:{_COLON}|[ \t]{{0,4}}$)|(?:{_COLON}(?!=)|[→⇒≈]|[-=]>))"
+    plain = rf"(?(head)(?:{_COLON}|[ \t]{{0,4}}$)|(?:{_COLON}(?!=)|[→⇒≈]|[-=]>|(?<=\d)[.)][ \t]))"
     beside = r"(?:(?P=bold))?[ \t]{0,4}[\[(][^()\[\]\n]{1,60}[\])][ \t]{0,4}(?=\**[:：])"
     return re.compile(
         rf"{lead}(?P<head>#{{1,6}}[ \t]{{0,4}}{number})?(?P<bold>\*{{1,3}}|_{{1,2}}|`)?{number}"

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TypeAlias, cast
 
+import orjson
+
 from handlers.answers.extract import absent, labelled, whole
 from handlers.answers.plain import plain_text
 from schemas.prompt import COPIED_WORDS
@@ -29,7 +31,9 @@ FIELD_CHARS = 65_536
 # Lists in lists that are read as lines; deeper ones are no value.
 NESTED = 4
 
-_BULLET = re.compile(r"(?:[-*+–—]\s+|•\s*|\(?\d{1,2}[.)]\s+)")
+_BULLET = re.compile(
+    r"(?:[-*+–—]\s+|[•●○◦▪▫■□‣▸►➤✓✔✅☑①-⑳]\ufe0f?\s*|\d\ufe0f?\u20e3\s*|\(?\d{1,2}[.)]\s+)"
+)
 _NUMBERED = re.compile(r"\(?(\d{1,2})[.)]\s+")
 _NUMBER = re.compile(r"[-+−]?(?:\d[\d,]{0,400}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][-+]?\d{1,3})?")
 _PART = r"[-+−]?(?:\d{1,6}(?:\.\d{1,20})?|\.\d{1,20})(?:e-?\d{1,2})?"
@@ -225,7 +229,7 @@ def read_list(field: Field, raw: object) -> tuple[str, ...]:
         found = [" ".join(line.strip() for line in item.splitlines()).strip() for item in said]
     else:
         text = read_text(field, raw)
-        found = [] if text == NONE else items(text)
+        found = [] if text == NONE else _in_brackets(text) or items(text)
     found = [_unmarked(item) for item in found if item]
     # An only item that says "none" is an empty list.
     if len(found) == 1 and _ABSENT.fullmatch(found[0][:LINE_CHARS]):
@@ -233,6 +237,21 @@ def read_list(field: Field, raw: object) -> tuple[str, ...]:
     if not found and field.least:
         raise ValueError("0 items, at least 1 is needed")
     return tuple(found[: field.most])
+
+
+def _in_brackets(text: str) -> list[str]:
+    """The items of a list that stands behind its label as JSON writes it; none of any other text."""
+    if text[0] != "[" or text[-1] != "]":
+        return []
+    try:
+        found = cast("list[object]", orjson.loads(text))
+    except ValueError:
+        return []
+    return (
+        [each for each in found if isinstance(each, str)]
+        if all(isinstance(each, str) for each in found)
+        else []
+    )
 
 
 def _item(item: object) -> str:

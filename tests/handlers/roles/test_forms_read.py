@@ -213,6 +213,13 @@ def test_who_may_leave_it_open_says_none(said: str, found: str) -> None:
         ("Notes:\n```\n- a\n```", ("a",)),
         ('{"Notes": ["a", {"b": 1, "c": "x"}, ["d", "e"]]}', ("a", "b=1, c=x", "d e")),
         ('{"Notes": "- a\\n- b"}', ("a", "b")),
+        ('Notes: ["a", "b, c"]', ("a", "b, c")),
+        ("Notes: [a, b]", ("[a, b]",)),
+        ("Notes:\n● a\n● b\ngoes on", ("a", "b goes on")),
+        ("Notes:\n① a\n② b", ("a", "b")),
+        ("Notes:\n1️⃣ a\n2️⃣ b", ("a", "b")),
+        ("Notes:\n✔️ a\n✅ b", ("a", "b")),
+        ("| Notes | 1. a<br>2. b |", ("a", "b")),
         ("Notes: none", "Notes: 0 items, at least 1 is needed"),
     ],
 )

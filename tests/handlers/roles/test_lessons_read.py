@@ -209,6 +209,22 @@ def test_what_rules_there_were_bounds_what_may_come(
     assert (len(rules) if found == 3 and isinstance(rules, tuple) else rules) == found
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "**R1.** Look at it first.\n**R2.** Add it up twice.",
+        "R1. Look at it first.\nR2. Add it up twice.\nR3–R6: NONE",
+        "R1) Look at it first.\nR2) Add it up twice.",
+        "✅ R1: Look at it first.\n🆕 R2: Add it up twice.\nR3 to R6: NONE",
+        "R1 (kept): Look at it first.\nR2 (new): Add it up twice.",
+        "<R1>Look at it first.</R1>\n<R2>Add it up twice.</R2>",
+    ],
+)
+def test_rules_behind_labels_of_their_own(reply: str) -> None:
+    rules = (("R1", "Look at it first."), ("R2", "Add it up twice."))
+    assert ruled(CONSOLIDATORS["reasoner"], reply) == rules
+
+
 WORDS = ("Check", "Add", "Count", "Read", "Compare", "Doubt")
 SIX_RULES = "\n".join(
     f"M{number}: {word} the sum before you go on, e.g. twice."
