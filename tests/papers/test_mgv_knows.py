@@ -122,6 +122,18 @@ def test_without_knowledge_an_evaluation_is_a_feeling() -> None:
     assert dict(each.inputs)["unexpected"] == pytest.approx(0.4)
 
 
+@pytest.mark.parametrize(("signal", "unexpected"), [("assess", 0.4), ("blend", 0.4)])
+def test_the_paper_s_knowledge_expects_one_half_before_it_knows_a_case(
+    signal: str, unexpected: float
+) -> None:
+    """Where knowledge alone is asked, or asked as well; in ``service`` it expects nothing then."""
+    said = ["96"], [0.9]
+    [each] = felt(episode(flavell(signal=signal), Model(*said)), "evaluative")
+    assert dict(each.inputs)["unexpected"] == pytest.approx(unexpected)
+    [each] = felt(episode(service(signal=signal), Model(*said)), "evaluative")
+    assert dict(each.inputs)["unexpected"] == 0
+
+
 def test_where_nothing_could_be_expected_a_sure_answer_is_not_unexpected() -> None:
     """A difficulty of 0.5 that stands for not knowing is none to hold an answer against; the paper does."""
     said = ["96"], [0.98]
