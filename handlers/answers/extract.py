@@ -28,6 +28,12 @@ POINTS = 64
 """As many lines of a list are looked at as an answer."""
 """How many of the last fields or boxes of a text are looked at before the next rule is tried."""
 
+FAREWELL = re.compile(
+    r"(?:i hope|hope (?:this|that)|let me know|feel free|if you (?:have|need|want|would)|"
+    r"please let me|happy to|is there anything)\b",
+    re.IGNORECASE,
+)
+"""How a closing courtesy begins, which stands behind all that a reply says."""
 _FINAL = re.compile(
     r"(?:final[ _\-\\]{0,3}answer(?: is)?|最终答案)[ \t*_`\"']{0,6}[:：=][ \t*_]{0,6}(?:[`\"'](?=\s)[ \t*_]{0,6})?"
     r"|^[ \t#>*_]{0,8}(?:step[ \t]{1,2}\d{1,2}[ \t]{0,2}[:.)—–-][ \t]{0,2}|\d{1,2}[.)][ \t]{1,2})?"
@@ -36,8 +42,9 @@ _FINAL = re.compile(
 )
 _ANSWER = re.compile(
     r"^[ \t*_#>\-]{0,8}(?:(?:the )?answer(?: is)?[ \t*_]{0,4}[:：=][ \t*_]{0,4}"
-    # Four hashes with words behind them and a text below are a heading, and no answer of GSM8K's.
-    r"|(?<!#)####(?!#)(?![^\n]{0,60}?[^\W\d_]{3}[^\n]{0,200}\n\s{0,20}\S))",
+    # Four hashes before words, or a numbered one, with a text below are a heading, and no answer of GSM8K's.
+    r"|(?<!#)####(?!#)(?![ \t]{0,4}+(?:\d{1,2}[.)][ \t]|(?![-−+$€£(\\.\d]))[^\n]{0,60}?[^\W\d_]{3}"
+    rf"[^\n]{{0,200}}\n\s{{0,20}}(?!{FAREWELL.pattern})\S))",
     re.IGNORECASE | re.MULTILINE,
 )
 _BOX = re.compile(r"\\(?:boxed|fbox)\s{0,4}\{")
@@ -52,7 +59,8 @@ _SAYS = re.compile(
     re.IGNORECASE,
 )
 _TOLD = re.compile(rf"\b{_IS}[ :]?", re.IGNORECASE)
-_REASONS = re.compile(r"(?:,? (?:because|since|as|which|so)\b|(?<=[^.\s][^.\s])\. )", re.IGNORECASE)
+REASONS = re.compile(r"(?:,? (?:because|since|as|which|so)\b|(?<=[^.\s][^.\s])\. )", re.IGNORECASE)
+"""How the reasons for an answer begin that stand behind it."""
 _WORD = re.compile(r"\b(?:true|false|yes|no)\b", re.IGNORECASE)
 _OPTION = re.compile(
     r"\(([A-Ja-j])\)|\b(?:option|choice) ([A-J])\b|\b(True|False)\b", re.IGNORECASE
@@ -98,12 +106,6 @@ _PART = re.compile(
     re.IGNORECASE,
 )
 """How a line begins that gives one part of an answer."""
-FAREWELL = re.compile(
-    r"(?:i hope|hope (?:this|that)|let me know|feel free|if you (?:have|need|want|would)|"
-    r"please let me|happy to|is there anything)\b",
-    re.IGNORECASE,
-)
-"""How a closing courtesy begins, which stands behind all that a reply says."""
 _SHORT = re.compile(
     r"(?:\b[A-Za-z]|\b(?:a\.m|p\.m|etc|vs|cf|approx|Inc|Ltd|Co|Corp|Jr|Sr|St|Dr|Mr|Mrs|Ms|Prof|No|Bros)|\.)\.$"
 )
@@ -221,7 +223,7 @@ def absent(text: str) -> bool:
 def _said(text: str) -> str | None:
     """The answer that a sentence of the last paragraph says; earlier ones tell what the answer would be if."""
     said = _behind(_SAYS, _last_segment(text))
-    clauses = (_REASONS.split(each, maxsplit=1)[0] for each in said)
+    clauses = (REASONS.split(each, maxsplit=1)[0] for each in said)
     return next(filter(None, map(stated, clauses)), None)
 
 

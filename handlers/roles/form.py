@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from handlers.answers.extract import FAREWELL, boxed, extract
+from handlers.answers.extract import FAREWELL, REASONS, boxed, extract
 from handlers.answers.forms import canonical
 from handlers.answers.forms_json import JSON_CHARS, loaded, refused
 from handlers.answers.plain import plain_text
@@ -210,7 +210,8 @@ def _value(field: Field, raws: Sequence[object], text: str) -> Value | Unreadabl
         return value if isinstance(alone, Unreadable) else alone
     if field.none and value == NONE:
         return value
-    return _canonical(field, form, value)
+    # Behind the answer may stand why it is so: "42, since 6 * 7 is".
+    return _canonical(field, form, value, REASONS.split(str(value), maxsplit=1)[0])
 
 
 def _json_said(raws: Sequence[object], text: str) -> Sequence[object] | None:

@@ -268,6 +268,23 @@ WORDS = AnswerType(type="json", schema={"type": "string"})
 @pytest.mark.parametrize(
     ("said", "form", "found"),
     [
+        ("42, since 6 * 7 is", AnswerType(type="number"), "42"),
+        ("7000 m because it is far", AnswerType(type="number", unit="km"), "7 km"),
+        ("B, because red is wrong", AnswerType(type="choice", options=("red", "green")), "green"),
+        ("A or B, since both do", AnswerType(type="choice", options=("red", "green")), None),
+        ("x, as was asked", AnswerType(type="text"), "x, as was asked"),
+    ],
+)
+def test_why_it_is_so_may_stand_behind_an_answer_of_its_type(
+    said: str, form: AnswerType, found: str | None
+) -> None:
+    got = read(f"Final_answer: {said}", Reply((Field("Final_answer", "answer", "x", form=form),)))
+    assert (got["Final_answer"] if isinstance(got, dict) else None) == found
+
+
+@pytest.mark.parametrize(
+    ("said", "form", "found"),
+    [
         ("Final_answer: \\boxed{[1, 2]}", LIST, "[1,2]"),
         ("The answer is \\boxed{[1, 2,]}.", LIST, "[1,2]"),
         ("\\boxed{[9]}, or rather \\boxed{[\n1, // one\n2\n]}", LIST, "[1,2]"),
