@@ -97,7 +97,9 @@ _CHEERS = re.compile(
 _BLOCK = re.compile(r"[|>][-+]?[ \t]{0,4}\n")
 """How YAML announces that a value stands below."""
 _CORRECTED = re.compile(
-    r"^[ \t>*_#]{0,8}(?:correction|corrected|erratum|revised)\b", re.IGNORECASE | re.MULTILINE
+    r"^[ \t>*_#]{0,8}(?:(?:correction|erratum)\b[ \t*_]{0,4}[:—–-]"
+    r"|(?:corrected|revised)[ \t]{1,2}(?:answer|result|value)\b)",
+    re.IGNORECASE | re.MULTILINE,
 )
 _POINT = re.compile(r"(?:[-*•>][ \t]{1,4}|\d{1,3}[.)][ \t]{1,4})")
 _PART = re.compile(

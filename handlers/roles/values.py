@@ -57,7 +57,8 @@ _ABSENT = re.compile(
     r"[\s*_`\"'(\[]*(?:none|n/?a|nil|not applicable|nothing|[-–—])[\s*_`\"')\].]*", re.IGNORECASE
 )
 _NOT_YET = re.compile(
-    r"[\s*_`\"'(\[]{0,8}(?:none|nothing|not)[ \t]{1,4}(?:yet|so far|settled|solved|known)\b",
+    r"[\s*_`\"'(\[]{0,8}(?:(?:none|nothing|not)[ \t]{1,4}(?:yet|so far|settled|solved|known)\b"
+    r"|(?:none|n/a)[ \t*_]{0,4}[(;–—-]|to be determined\b|tbd\b|still open\b)",
     re.IGNORECASE,
 )
 # Lines of a reply that open or close something, and are no item of a list.
@@ -194,7 +195,7 @@ def _choice_patterns(field: Field) -> tuple[re.Pattern[str], re.Pattern[str], re
     return (
         re.compile(first, flags),
         re.compile(listed, flags),
-        re.compile(rf"(?<!not )\b({names})\b", flags),
+        re.compile(rf"(?<!not )(?<!not the )(?<!not a )\b({names})\b", flags),
     )
 
 

@@ -229,6 +229,8 @@ def test_an_answer_has_so_many_characters_and_so_many_marks_are_tried() -> None:
         ('Final answer: 41\n\n**Correction:** the answer is 42.', '42'),
         (r"Final answer: \boxed{42}" "\n\n" r"Check: \boxed{17}", '42'),
         ('Final answer: 41\n\nCorrection: see above.', '41'),
+        ('Final answer: 41\n\nRevised result: the answer is 42.', '42'),
+        ('Final answer: 41\n\nRevised units: the answer is in km.', '41'),
         ('#### Step 3: Add\nShe has 42. So the answer is 42.', '42'),
         ('#### Step 3: Add\nShe has 42.', None),
         ('#### 42 eggs', '42 eggs'),

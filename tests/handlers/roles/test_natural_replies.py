@@ -44,7 +44,7 @@ def test_a_share_among_other_figures(said: str, trust: float | None) -> None:
 @pytest.mark.parametrize(
     ("said", "sound"),
     [
-        ("true", "YES"), ("**False**", "NO"), ("~~YES~~ NO", "NO"), ("not YES", None),
+        ("true", "YES"), ("**False**", "NO"), ("~~YES~~ NO", "NO"), ("not YES", None), ("not a YES", None),
         ("It is not YES but NO", "NO"), ("YES → NO", None), ("YES -> NO", None),
         ("YES/NO → NO", "NO"), ("YES | NO -> **YES**", "YES"), ("YES | NO", None),
         ("NO → see step 2", "NO"), ("true enough", None),
