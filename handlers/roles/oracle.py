@@ -152,6 +152,9 @@ def _spelled_out(text: str, first: int) -> str:
     """A reply whose scores are an object of steps, or a list of three numbers for each, as lines; else as it is."""
     # Endpoints that enforce JSON make models key their scores by step, or list bare figures in
     # order. Both are put into lines, so that one reader holds all of them to the same bounds.
+    bare = text.strip().removeprefix("```json").strip("` \n")
+    if bare.startswith("[") and bare.endswith("]"):
+        text = f'{{"Scores": {bare}}}'
     for found in objects_in(text):
         scores = found.get("Scores", found)
         if isinstance(scores, list) and not any(map(_names_a_step, cast("list[object]", scores))):

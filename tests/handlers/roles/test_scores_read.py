@@ -63,6 +63,10 @@ SCALED = """\
 PYTHON = (
     "{'Scores': {'Step 1': {'Semantic': 0.5, 'Logical': 0.4, 'Fix': 0}, 'Step 2': [1, 0.9, 0]}}"
 )
+BARE_LIST = """[
+  {"step": 1, "semantic": 0.5, "logical": 0.4, "fix": 0},
+  {"step": 2, "semantic": 1, "logical": 0.9, "fix": 0}
+]"""
 LISTED = '{"why": "well", "Scores": [[0.5, 0.4, 0], [1, 0.9, 0]]}'
 
 
@@ -80,6 +84,7 @@ LISTED = '{"why": "well", "Scores": [[0.5, 0.4, 0], [1, 0.9, 0]]}'
         (BARE, ""),
         (SCALED, ""),
         (PYTHON, ""),
+        (f"```json\n{BARE_LIST}\n```", ""),
         (LISTED, "well"),
     ],
 )
