@@ -108,6 +108,8 @@ class PolicySettings(BaseModel):
     """Where the ``paper`` profile differs."""
     learning: ClassVar[frozenset[str]] = frozenset()
     """Names of the settings that what is learned hangs on; they separate scopes."""
+    later: ClassVar[frozenset[str]] = frozenset()
+    """Names of the settings that came after logs had been written: at their defaults no log names them."""
     caps: ClassVar[frozenset[str]] = frozenset()
     """Roles whose cap of ``paper`` is too small for who thinks before the reply."""
 

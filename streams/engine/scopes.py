@@ -187,9 +187,11 @@ def _said(policy: Policy[Any], what: str, ask: Callable[[], T]) -> T:
 
 
 def settings_text(settings: PolicySettings) -> str:
-    """Resolved settings as the text that is kept once per log; without prompts where they are the policy's own."""
+    """Resolved settings as the text that is kept once per log; those that came later only where they are set."""
     said = settings.model_dump(mode="json")
-    # The setting came later. Texts of earlier logs lack it, and their digests must stay the same.
-    if not settings.prompts:
-        del said[PROMPTS]
+    # Texts of earlier logs lack them, and their digests must stay the same.
+    fields = type(settings).model_fields
+    for name in (PROMPTS, *settings.later):
+        if getattr(settings, name) == fields[name].default:
+            del said[name]
     return canonical(said).decode()

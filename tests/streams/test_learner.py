@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from dataclasses import replace
 
+from handlers.policies.mc2.settings import Mc2Settings
 from schemas.events.learning import KnowledgeConsolidated, MemoryVersioned
 from schemas.identity import learning_id
 from state.folds.memory import MemoryFold
 from state.folds.state import State
 from streams.engine.learner import HEARD_KINDS, Learner
 from streams.engine.policies import find
-from streams.engine.scopes import scope_made
+from streams.engine.scopes import scope_made, settings_text
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.rebuild import fold
 from streams.runtime.embedded.records import LogRecords
@@ -60,3 +62,12 @@ def test_a_scope_that_starts_from_another_says_whose_rules_it_begins_with() -> N
         (item.role, item.text) for item in source.items if item.kind == "rule"
     )
     assert mine.warm_source is None, "once"
+
+
+def test_a_setting_that_came_after_logs_were_written_is_named_only_where_it_is_set() -> None:
+    """What an earlier build wrote has the same digest as what this one writes."""
+    off = {"composer": "off"}
+    usual, bare = (settings_text(Mc2Settings.resolve("service", given)) for given in ({}, off))
+    assert not {"composer", "prompts"} & json.loads(usual).keys()
+    assert json.loads(bare) == {**json.loads(usual), "composer": "off"}
+    assert settings_text(Mc2Settings.resolve("service", {"composer": "on"})) == usual

@@ -53,6 +53,7 @@ class Mc2Settings(PolicySettings):
         "context_chars": 200_000,
     }
     learning: ClassVar[frozenset[str]]
+    later: ClassVar[frozenset[str]] = frozenset({"composer"})
 
     roles: Literal["RMC", "R"] = "RMC"
     """Reasoner, Monitor and Controller; or the Reasoner alone (ablations)."""
