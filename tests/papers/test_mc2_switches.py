@@ -80,6 +80,11 @@ def test_the_reasoner_alone_learns_from_every_parsed_episode_or_a_donor() -> Non
     ran = learn(batch([readable, unreadable]), settings=alone)
     assert [one.evidence for one in ran.of(LessonDistilled)] == [("p/game24/a/run",)]
     assert learn(batch([readable]), settings=setting(roles="R", learn_from="donor")).requests == []
+    # A scope holds episodes of both kinds, and its settings do not say which: their records do.
+    shared = learn(batch([readable]))
+    assert {one.role for one in shared.of(LessonDistilled)} == {"reasoner"}
+    assert {one.role for one in shared.of(KnowledgeConsolidated)} == {"reasoner"}
+    assert learn(batch([best("a")]), settings=setting(learn_from="donor")).requests == []
     assert episode(answering, alone).result.ended_by == "answered"
 
 

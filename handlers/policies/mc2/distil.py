@@ -60,9 +60,12 @@ class Chosen:
 
     def teaches(self, role: RoleName) -> bool:
         """Whether this role did anything that a lesson could be about."""
-        if self.taken:
+        # By what is on its record: a scope does not know which roles took part in an episode.
+        if self.taken or role == "reasoner":
             return role == "reasoner"
-        return role != "controller" or self.reflection.routed is not None
+        if role == "monitor":
+            return bool(self.reflection.flags)
+        return self.reflection.routed is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,7 @@ class Mc2Settings(PolicySettings):
     bullets: Literal["soft", "strict"] = "soft"
     """D5: whether surplus bullets are left out, or refused; a long bullet is never cut inside a sentence."""
     learn_from: Literal["parsed", "donor"] = "parsed"
-    """D9: with the Reasoner alone every parsed episode teaches, or a donor's memory is used."""
+    """D9: with the Reasoner alone every parsed episode teaches; with the memory of a donor none does."""
     warm_start: str | None = None
     """The scope whose rules are version 0 of this one."""
     excerpt_chars: Annotated[int, Bounded(ge=200)] = 4_000
@@ -140,7 +140,8 @@ class Mc2Settings(PolicySettings):
     @property
     def learns(self) -> bool:
         """Whether batches leave anything behind."""
-        return bool(self.guidance) and not (self.roles == "R" and self.learn_from == "donor")
+        # Not by who takes part: a scope does not know it, for its name does not hold it.
+        return bool(self.guidance) and self.learn_from != "donor"
 
 
 # How long a text may be changes nothing of what is learned. Who takes part is left out too, so that
