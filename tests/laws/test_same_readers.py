@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, cast
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from handlers.answers.value import Value, read
@@ -93,6 +93,8 @@ def test_rules(text: str) -> None:
     same_rule(text)
 
 
+@example("(high, 75)")
+@example("(75)")
 @given(anything("(", ")", "high", ", ", ",", "75", "-", ".", "_", "?"))
 def test_ratings(text: str) -> None:
     same_rating(text)
