@@ -106,6 +106,7 @@ def test_every_kind_of_series_survives_stops(name: str, tmp_path: Path) -> None:
             assert came_to == calm, f"{name}, after {after}"
 
 
+@pytest.mark.slow
 def test_two_series_of_one_scope_run_one_after_another_through_a_crash(tmp_path: Path) -> None:
     def both(path: Path) -> Path:
         for source in ("game24:901-906", "game24:911-916"):

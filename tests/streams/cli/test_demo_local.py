@@ -37,6 +37,7 @@ def row(lines: list[str], name: str) -> list[str]:
     return re.split(r"\s{2,}", found)[1:]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_it_shows_what_a_real_model_said(capsys: pytest.CaptureFixture[str]) -> None:
     tiny = "llamacpp?max_tokens=24&threads=1"
