@@ -24,9 +24,9 @@ CONTENT_CHARS = 20_000
 # A reply may hold thousands of marks. Those near its end are what it settled on, and the bound
 # keeps a text of nothing but marks linear.
 TRIES = 16
-POINTS = 64
-"""As many lines of a list are looked at as an answer."""
 """How many of the last fields or boxes of a text are looked at before the next rule is tried."""
+POINTS = 64
+"""How many lines of a list are looked at as an answer."""
 
 FAREWELL = re.compile(
     r"(?:i hope|hope (?:this|that)|let me know|feel free|if you (?:have|need|want|would)|"

@@ -242,17 +242,14 @@ def read_list(field: Field, raw: object) -> tuple[str, ...]:
 
 def _in_brackets(text: str) -> list[str]:
     """The items of a list that stands behind its label as JSON writes it; none of any other text."""
-    if text[0] != "[" or text[-1] != "]":
+    if not (text.startswith("[") and text.endswith("]")):
         return []
     try:
         found = cast("list[object]", orjson.loads(text))
     except ValueError:
         return []
-    return (
-        [each for each in found if isinstance(each, str)]
-        if all(isinstance(each, str) for each in found)
-        else []
-    )
+    said = [each for each in found if isinstance(each, str)]
+    return said if len(said) == len(found) else []
 
 
 def _item(item: object) -> str:

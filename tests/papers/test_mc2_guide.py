@@ -11,6 +11,7 @@ import pytest
 
 from handlers.answers.stated import stated
 from handlers.learning.cosine import cosine
+from handlers.policies.mc2 import MC2
 from handlers.policies.mc2.settings import Mc2Settings, RoleName
 from handlers.policies.mc2.trace import turns
 from handlers.roles.composer import COACHES, read_bullets
@@ -123,6 +124,16 @@ def test_without_a_composer_each_role_is_shown_its_rules_and_lessons_in_their_ow
         )
     assert ran.result.answer == "24"
     assert not ran.of(KnowledgeReached), "nothing was composed"
+
+
+def test_without_composers_half_of_the_calls_and_more_are_spared_at_most() -> None:
+    """Three rounds of three roles, each asked twice at most; a composer is asked twice as well."""
+    most = {
+        on: MC2.most_calls(Mc2Settings.resolve("service", {"composer": on})) for on in ("on", "off")
+    }
+    assert most == {"on": 36, "off": 18}
+    alone = Mc2Settings.resolve("service", {"composer": "off", "roles": "R"})
+    assert MC2.most_calls(alone) == 2
 
 
 def test_without_a_composer_and_without_memory_nothing_is_said_of_guidance() -> None:

@@ -346,30 +346,6 @@ def test_scores_of_a_single_step_need_not_name_it() -> None:
     assert not read_scores(f"{said}\nStep 4: {SCORED}", 3, 3).whole
 
 
-def test_lines_of_one_thought_that_are_scored_alike_score_it() -> None:
-    """Asked of one thought the small model scored each line that the thought numbers, mostly with the same figures."""
-    lines = [f"- Step {number}: {SCORED}" for number in range(1, 5)]
-    alike = "Each is right.\n\n### Scores:\n" + "\n".join(lines)
-    assert read_scores(alike, 1, 1) == Reading((HALF,), True)
-    assert read_scores(alike, 2, 2) == Reading((HALF,), True), "lines before it agree as well"
-    assert not read_scores(alike, 5, 5).whole, "of the step that is asked for nothing is said"
-    assert not read_scores(alike, 1, 2).whole, "nobody knows which lines belong to which of two"
-    for other in ("Semantic=0.6", "Semantic=high", "Semantic=1.5"):
-        differing = alike.replace("Step 3: Semantic=0.5", f"Step 3: {other}")
-        assert not read_scores(differing, 1, 1).whole, other
-    assert read_scores(
-        alike.replace("Step 4: Semantic=0.5", "Step 1: Semantic=0.6"), 1, 1
-    ).steps == ((None, None, None),)
-
-
-def test_a_reason_behind_a_name_is_no_second_score_and_none_is_nothing_to_correct() -> None:
-    once = "Semantic: 0.5, Logical: 0.5, Fix: 0.00"
-    for below in ("Fix: None.", "Fix: The step is incomplete.", "Fix: n/a"):
-        assert read_scores(f"{once}\n\n{below}", 1, 1) == Reading((HALF,), True), below
-    for below in ("Fix: 0.5", "Fix: 0.50", "Logical: None"):
-        assert not read_scores(f"{once}\n\n{below}", 1, 1).whole, below
-
-
 @pytest.mark.parametrize(
     "said", ["GS, SP, KS, AN", "GS\nSP\nKS\nAN", "`GS → SP → KS → AN`.", "Path: GS SP KS AN"]
 )
