@@ -14,7 +14,7 @@ import pytest
 from streams.runtime.kafka import aio, topics
 from streams.runtime.kafka.place import KafkaAddress
 from tests.live.faults import Account, Stepper, Team, account
-from tests.live.kafka_here import Cluster, broker, eventually, missing
+from tests.live.kafka_here import Cluster, broker, eventually, frozen, missing
 from tests.live.stepping import LONG
 from tests.pace import soon
 
@@ -124,6 +124,28 @@ def test_one_is_killed_one_freezes_one_joins_and_the_broker_goes_away(
     for each in (second, third):
         each.signal(signal.SIGTERM)
         assert each.process.wait(90) == 0
+
+
+def test_one_that_freezes_before_it_hears_of_its_heartbeat_asks_nothing_when_it_wakes_up(
+    cluster: Cluster, node: tuple[str, Path], tmp_path: Path
+) -> None:
+    """The answer waits for it in a socket, and is from before others took its place."""
+    count, steps = 160, 40
+    everyone = team(cluster, tmp_path, step_s=0.2, session_s=1.0)
+    both = first, second = everyone.join(), everyone.join()
+    eventually(lambda: all(each.standing()["live"] == 4 for each in both))
+    cluster.send(problems(count, steps))
+    eventually(lambda: all(carries(each, 60) for each in both))
+    with frozen(node[1]):
+        time.sleep(0.4)  # one heartbeat follows another in less
+        first.signal(signal.SIGSTOP)
+        frozen_at = time.time()
+    eventually(lambda: second.standing()["live"] == 8)
+    first.signal(signal.SIGCONT)
+    said = finished(cluster, count)
+    assert (said.answered, said.repeated) == (count, 0)
+    assert said.wasted(first, frozen_at) <= in_flight(first, said, frozen_at) + ABOUT_TO_CALL
+    assert asked_again(everyone, said) == []
 
 
 def test_a_call_of_many_sessions_moves_nothing(cluster: Cluster, tmp_path: Path) -> None:

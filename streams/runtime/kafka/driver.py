@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import time
+from typing import Any, Final
 
 from faust.app.base import App as TheirApp
 from faust.tables.manager import TableManager
@@ -12,6 +13,10 @@ from mode.threads import WorkerThread
 from streams.runtime.kafka.lease import Lease
 
 LEASE: Lease | None = None
+_OF_MEMBERS: Final = frozenset({12, 14})
+"""Requests that only a member's are granted: heartbeats, and hearing what the leader dealt."""
+_IS_MEMBER: Final = frozenset({0, 27})
+"""Answers to them: granted, and that the group is being dealt out anew, which is told to members."""
 
 
 class Aside(WorkerThread):
@@ -23,26 +28,34 @@ class Aside(WorkerThread):
 
 
 class Thread(theirs.AIOKafkaConsumerThread):
-    """The consumer's thread; its heartbeats renew the lease."""
+    """The consumer's thread; what its coordinator answers renews the lease."""
 
     Worker = Aside
 
     async def on_start(self) -> None:
-        """Listen to the heartbeats once the client is there."""
+        """Listen to the coordinator once the client is there."""
         await super().on_start()
         client: Any = self._ensure_consumer()
-        coordinator = client._coordinator
-        # aiokafka tells nobody that a heartbeat was answered, and the lease has nothing else to go by.
-        beat = coordinator._do_heartbeat
+        if LEASE is not None:
+            listen(client._coordinator, LEASE)
 
-        async def told() -> bool:
-            before = LEASE
-            success = bool(await beat())
-            if success and before is not None:
-                before.renew()
-            return success
 
-        coordinator._do_heartbeat = told
+def listen(coordinator: Any, lease: Lease) -> None:
+    """Renew a lease with all that a group's coordinator says to a member of it.
+
+    aiokafka tells nobody that it was answered, and the lease has nothing else to go by.
+    """
+    send = coordinator._send_req
+
+    async def told(request: Any) -> Any:
+        # An answer may lie in a socket for as long as this process is frozen: it says nothing of the time since.
+        asked = time.monotonic()
+        answer = await send(request)
+        if request.API_KEY in _OF_MEMBERS and answer.error_code in _IS_MEMBER:
+            lease.renew(asked)
+        return answer
+
+    coordinator._send_req = told
 
 
 class Consumer(theirs.Consumer):

@@ -63,8 +63,6 @@ def make(place: KafkaAddress, member: Member, lease: Lease) -> Any:
     async def assigned(_: Any, assigned: Any, **__: Any) -> None:
         ours = {tp.partition for tp in assigned if tp.topic == place.topic("problems")}
         await member.assigned(ours)
-        # Whoever was dealt partitions is in the group, though its first heartbeat is still to come.
-        lease.renew()
 
     app.on_partitions_assigned.connect(assigned, weak=False)
     return app

@@ -21,20 +21,20 @@ POLL_S = 0.02
 
 
 class Lease:
-    """When the last heartbeat succeeded; another thread renews it."""
+    """When we last asked the group's coordinator something that it granted a member; another thread renews it."""
 
     def __init__(self, session_s: float) -> None:
         self.session_s = session_s
         self.renewed = time.monotonic()
         self.waits = 0
 
-    def renew(self) -> None:
-        """A heartbeat succeeded, or the group was joined."""
-        self.renewed = time.monotonic()
+    def renew(self, asked: float) -> None:
+        """A heartbeat sent at a moment was granted, or a place in the group: its answer may have come much later."""
+        self.renewed = max(self.renewed, asked)
 
     @property
     def fresh(self) -> bool:
-        """Whether the last heartbeat is younger than half the session."""
+        """Whether the last heartbeat that was granted was sent less than half a session ago."""
         return time.monotonic() - self.renewed < self.session_s / 2
 
     async def hold(self, ends: Callable[[], bool]) -> None:
@@ -46,7 +46,7 @@ class Lease:
             await asyncio.sleep(POLL_S)
 
     async def renewed_after(self, moment: float) -> None:
-        """Wait for a heartbeat that succeeded after a moment."""
+        """Wait until a heartbeat is granted that was sent after a moment."""
         while self.renewed <= moment:  # noqa: ASYNC110 - another thread renews it
             await asyncio.sleep(POLL_S)
 

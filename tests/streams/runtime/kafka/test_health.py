@@ -85,7 +85,7 @@ def test_a_group_that_answers_no_heartbeat_is_trouble_after_a_session(
 ) -> None:
     worker = worker_at(here[0])
     worker.health.heard_s = time.monotonic() + 1_000
-    worker.lease.renew()
+    worker.lease.renew(time.monotonic())
     over_s = max(worker.lease.session_s, PATIENCE_S) + 1
     assert later(worker.health, over_s) is None, "nobody is in a group yet"
     worker.owning.assignments = 1

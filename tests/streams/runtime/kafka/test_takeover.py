@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
@@ -111,7 +112,8 @@ def test_what_was_being_admitted_as_another_claimed_the_partition_is_admitted_by
             row = (b"w", PartitionClaimed(worker="other").to_json(), headers, 1)
             for partition in range(PARTITIONS):
                 broker.append(place.topic("events"), partition, [row])
-            asyncio.get_running_loop().call_later(0.2, worker.lease.renew)
+            lease = worker.lease
+            asyncio.get_running_loop().call_later(0.2, lambda: lease.renew(time.monotonic()))
         return asked(*given)
 
     monkeypatch.setattr("streams.runtime.kafka.intake.asked", contest)
@@ -123,7 +125,7 @@ def test_what_was_being_admitted_as_another_claimed_the_partition_is_admitted_by
 
 def beating(worker: KafkaWorker) -> None:
     """Heartbeats are answered from now on."""
-    worker.lease.renew()
+    worker.lease.renew(time.monotonic())
     asyncio.get_running_loop().call_later(0.1, beating, worker)
 
 

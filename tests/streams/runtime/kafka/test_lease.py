@@ -1,0 +1,89 @@
+"""Whoever may have been expelled without noticing asks nothing that costs money."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streams.runtime.kafka.driver import listen
+from streams.runtime.kafka.lease import Lease
+
+GROUP: Any = import_module("aiokafka.protocol.group")
+SESSION_S = 6.0
+GRANTED, REBALANCING, EXPELLED, OLD_GENERATION = 0, 27, 25, 22
+
+
+class Clock:
+    """A process that is frozen misses what goes by."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_s = 1_000.0
+        monkeypatch.setattr(time, "monotonic", lambda: self.now_s)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)
+
+
+def asked(lease: Lease, clock: Clock, request: str, code: int, takes_s: float) -> None:
+    """A coordinator is asked, and answers in so many seconds."""
+
+    async def answer(_: Any) -> Any:
+        clock.now_s += takes_s
+        return SimpleNamespace(error_code=code)
+
+    coordinator = SimpleNamespace(_send_req=answer)
+    listen(coordinator, lease)
+    sent: Any = SimpleNamespace(API_KEY=getattr(GROUP, request).API_KEY)
+    assert asyncio.run(coordinator._send_req(sent)).error_code == code
+
+
+@pytest.mark.parametrize(
+    ("request_", "code", "renews"),
+    [
+        ("HeartbeatRequest", GRANTED, True),
+        ("HeartbeatRequest", REBALANCING, True),
+        ("HeartbeatRequest", EXPELLED, False),
+        ("HeartbeatRequest", OLD_GENERATION, False),
+        ("SyncGroupRequest", GRANTED, True),
+        ("SyncGroupRequest", EXPELLED, False),
+        ("JoinGroupRequest", GRANTED, False),
+    ],
+)
+def test_what_is_granted_to_a_member_renews_it(
+    clock: Clock, request_: str, code: int, renews: bool
+) -> None:
+    lease = Lease(SESSION_S)
+    clock.now_s += SESSION_S
+    asked(lease, clock, request_, code, 0.1)
+    assert lease.fresh is renews
+
+
+@pytest.mark.parametrize(("frozen_s", "fresh"), [(2.9, True), (3.1, False), (600.0, False)])
+def test_an_answer_that_came_while_it_was_frozen_says_nothing_of_the_time_since(
+    clock: Clock, frozen_s: float, fresh: bool
+) -> None:
+    """It lies in the socket, and is the first thing that a worker reads when it wakes up: expelled meanwhile, maybe."""
+    lease = Lease(SESSION_S)
+    clock.now_s += SESSION_S
+    asked(lease, clock, "HeartbeatRequest", GRANTED, frozen_s)
+    assert lease.fresh is fresh
+
+
+@given(st.lists(st.floats(0, 100), min_size=1))
+def test_answers_that_come_in_any_order_renew_it_from_the_latest_that_was_sent(
+    sent: list[float],
+) -> None:
+    lease = Lease(SESSION_S)
+    began = lease.renewed
+    for each in sent:
+        lease.renew(began + each)
+    assert lease.renewed == began + max(sent)
