@@ -54,7 +54,7 @@ def letter_of(answer: str, problem: str) -> str | None:
 
 # There are two readers of listed options, this one and ``forms_choice.listed``, and they cannot be
 # one. This one takes any two marked options, in any order and with gaps, and no letter beyond J;
-# on it rest grades that are recorded as ``exact@3`` and ``theoremqa@3``. That one asks for letters
+# on it rest grades that are recorded as ``exact@4`` and ``theoremqa@4``. That one asks for letters
 # from A on without a gap, reads lists in Markdown, and keeps the options' texts as they are
 # delivered; on it rest the answers of typed problems. Problems exist that each of them reads and
 # the other does not, so either one in the place of the other would change results without a new

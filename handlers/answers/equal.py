@@ -5,13 +5,12 @@ Symmetric: ``equal(a, b) == equal(b, a)``. ``wrong`` is said only where both ans
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from fractions import Fraction
 from typing import TypeAlias
 
-from handlers.answers.units import others
-from handlers.answers.value import Value, read
+from handlers.answers.units import COUNT, NUMBER_WORDS, others
+from handlers.answers.value import Value, number, read
 from schemas.outcome import Outcome
 
 # Names of constants and functions are no words: "e" and "log" may be a number's spelling, so that
@@ -19,13 +18,6 @@ from schemas.outcome import Outcome
 _CONSTANTS = frozenset(
     {"pi", "e", "i", "infty", "infinity", "sqrt", "sin", "cos", "tan", "log", "ln", "exp"}
 )
-_NUMBER_WORDS = re.compile(
-    r"\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|"
-    r"forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|half|third|quarter|dozen|"
-    r"once|twice)|\w{3}teen\b"
-)
-
-
 Decide: TypeAlias = Callable[[Value, Value], Outcome]
 """What decides between two formulas; sympy in a worker process, nobody here."""
 
@@ -109,7 +101,7 @@ def _numbers(a: Value, b: Value) -> Outcome:
     assert bare.number is not None
     if bare.kind != "number":
         return "unknown"
-    if measure.number == bare.number:
+    if bare.number in (measure.number, measure.number * measure.unit.scale):
         return "right"
     # A number without its unit may mean another one: 90 is not wrong where 1.5 hours are wanted,
     # for minutes may be meant. A model's omission is the grader's doubt, and never its verdict.
@@ -132,7 +124,10 @@ def _different_kinds(a: Value, b: Value) -> Outcome:
         if words in _NOTHING and counted.number == 0:
             return "unknown"
         parts = words.split()
-        if _NUMBER_WORDS.search(words) or any(part in _CONSTANTS for part in parts):
+        # "At least 42" and "the answer is 42" name the number; what they say of it nobody can tell here.
+        if any(number(part) == counted.number for part in parts):
+            return "unknown"
+        if NUMBER_WORDS.search(words) or any(part in _CONSTANTS for part in parts):
             return "unknown"
         # Short words may be a variable or a unit that is not known; a long one says something else
         # than a number.
@@ -200,6 +195,8 @@ def key_of(value: Value) -> str:
     if value.number is not None:
         if value.unit is None:
             return f"{value.kind}:{value.number}"
+        if value.unit.dimension == COUNT:
+            return f"number:{value.number * value.unit.factor}"
         return f"{value.unit.dimension}:{value.number * value.unit.factor}"
     if value.items:
         keys = [key_of(item) for item in value.items]

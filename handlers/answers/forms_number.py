@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+from handlers.answers.normalise import plain_fractions
 from handlers.answers.plain import plain_text
-from handlers.answers.units import unit
+from handlers.answers.units import COUNT, SCALES, Unit, unit
 from handlers.answers.value import Value, read
 from schemas.answer_type import AnswerType, WrongForm
 
@@ -27,11 +28,7 @@ _ABOUT = re.compile(
 _MINUS = re.compile(r"^minus\s{1,4}(?=[\d.])", re.IGNORECASE)
 _CODE = re.compile(r"^([A-Z]{3})\s{0,4}(\d[\d,. ]{0,40})$")
 """A currency before its number, as in USD 9.50."""
-_VULGAR = str.maketrans({"½": " 1/2", "¼": " 1/4", "¾": " 3/4", "⅓": " 1/3", "⅔": " 2/3"})
 _SIGNS = {"US$": "USD", "$": "USD", "€": "EUR", "£": "GBP"}
-_SCALES = {
-    "dozen": 12, "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
-}  # fmt: skip
 
 
 def number_form(said: AnswerType, answer: str) -> str:
@@ -65,7 +62,7 @@ def _quantity(answer: str) -> Value:
         return read(bare)
     # What people write around a number goes first ("x = about 5"); then a sign or code of a
     # currency goes behind it, where units are looked for.
-    bare = _ABOUT.sub("", _NAMED.sub("", bare, count=1), count=1).translate(_VULGAR).strip()
+    bare = _ABOUT.sub("", _NAMED.sub("", plain_fractions(bare), count=1), count=1).strip()
     bare = _MINUS.sub("-", _CODE.sub(r"\2 \1", bare))
     if bare.startswith("(") and bare.endswith(")") and bare.count("(") == 1:
         bare = bare[1:-1].strip()
@@ -75,21 +72,30 @@ def _quantity(answer: str) -> Value:
             break
     # Whatever the exact rules read is taken from them, so that a form and a grade agree on it.
     whole = read(bare)
-    if whole.number is not None and whole.unit is not None:
+    if whole.number is not None and whole.unit is not None and whole.unit.scale == 1:
         return whole
     found = _HEAD.fullmatch(bare)
     # Digits have to stand first: in "the first 3 are 5" nobody could say which number is meant.
     if found is None or not any(map(str.isdigit, found[1])):
-        return whole if whole.kind in ("number", "percent") else Value("formula", bare)
+        return _in_ones(whole) if whole.kind in ("number", "percent") else Value("formula", bare)
     head, behind = read(found[1].strip()), found[2].strip()
     if head.number is None:
         return whole
     return _with_words(head.number, behind)
 
 
+def _in_ones(value: Value) -> Value:
+    """The same, counted in ones: two million dollars are 2000000 dollars."""
+    if value.number is None or value.unit is None:
+        return value
+    of, scale = value.unit, value.unit.scale
+    rest = None if of.dimension == COUNT else Unit(of.dimension, of.factor / scale)
+    return Value("number", value.text, value.number * scale, unit=rest)
+
+
 def _with_words(number: Fraction, behind: str) -> Value:
     first, _, rest = behind.partition(" ")
-    scale = _SCALES.get(first.casefold().rstrip("s"))
+    scale = SCALES.get(first.casefold().rstrip("s"))
     if scale is not None:
         return _with_words(number * scale, rest.strip())
     if behind in ("%", r"\%") or behind.casefold() in ("percent", "per cent"):

@@ -21,11 +21,12 @@ from handlers.answers.choice import choice
 from handlers.answers.equal import equal
 from schemas.outcome import Outcome
 
-EXACT: Final = "exact@3"
+EXACT: Final = "exact@4"
 """Of version 1 units and accents counted for nothing or for everything, and other words were another answer. Of version
-2 ``1 2`` was 12, ``\\geqslant`` was ``\\leqslant``, and a command and the letter behind it were one."""
-THEOREMQA: Final = "theoremqa@3"
-SCIBENCH: Final = "scibench@3"
+2 ``1 2`` was 12, ``\\geqslant`` was ``\\leqslant``, and a command and the letter behind it were one. Of version
+3 "about 42" was not 42, and 1.5 million was 1.5 and not 1500000."""
+THEOREMQA: Final = "theoremqa@4"
+SCIBENCH: Final = "scibench@4"
 QA: Final = "qa@2"
 GAME24: Final = "game24@1"
 PYTHON: Final = "python@1"

@@ -20,8 +20,11 @@ ANSWER_CHARS = 4_000
 _SIGNS = str.maketrans({
     "−": "-", "–": "-", "×": r"\times ", "÷": "/", "·": r"\cdot ", "π": r"\pi ", "°": r"^\circ",
     "∞": r"\infty ", "∪": r"\cup ", "∈": r"\in ", "±": r"\pm ", "√": r"\sqrt", "\u00a0": " ",
-    "’": "'", "“": '"', "”": '"', "，": ",", "％": "%", "²": "^2", "³": "^3",
+    "’": "'", "“": '"', "”": '"', "，": ",", "％": "%",
 })  # fmt: skip
+_FRACTION = re.compile("[¼-¾⅐-⅞]")
+_RAISED = re.compile("[⁺⁻]?[⁰¹²³⁴-⁹]+")
+_DIGITS = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
 _WORDY = r"(?:text(?:bf|rm|it|sf|tt|normal)?|mbox|mathrm|mathbf|mathit|operatorname|rm|hbox)"
 _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), sign)
@@ -122,10 +125,22 @@ def _closed_up(space: re.Match[str]) -> str:
 
 def plain_signs(text: str) -> str:
     """The text in ASCII's signs, without what only typesets it."""
-    text = text.translate(_SIGNS)
+    text = _RAISED.sub(_power, text).translate(_SIGNS)
     for pattern, sign in _RULES:
         text = pattern.sub(sign, text)
     return text.strip().lstrip("=").strip()
+
+
+def plain_fractions(text: str) -> str:
+    """The text with ``1/2`` for ``½``, parted from a number before it: ``2½`` is ``2 1/2``."""
+    return _FRACTION.sub(lambda sign: f" {unicodedata.normalize('NFKC', sign[0])}", text).replace(
+        "⁄", "/"
+    )
+
+
+def _power(raised: re.Match[str]) -> str:
+    digits = raised[0].translate(_DIGITS)
+    return f"^{digits}" if len(digits) == 1 else f"^{{{digits}}}"
 
 
 def unwrapped(text: str) -> str:

@@ -28,10 +28,14 @@ Dimension: TypeAlias = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What is measured, and how many of the kind's base units one of these is."""
+    """What is measured, and how many of the kind's base units one of these is.
+
+    ``scale`` is the part of the factor that is a mere count: a million, of a million dollars.
+    """
 
     dimension: Dimension
     factor: Fraction
+    scale: Fraction = Fraction(1)
 
 
 _FORCE: Dimension = (("length", 1), ("mass", 1), ("time", -2))
@@ -44,6 +48,12 @@ _SPEED: Dimension = (("length", 1), ("time", -1))
 def _kind(name: str) -> Dimension:
     return ((name, 1),)
 
+
+COUNT: Final = _kind("count")
+"""Of numbers that are told in thousands or dozens, whatever of."""
+SCALES: Final[Mapping[str, int]] = {
+    "dozen": 12, "hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 10**9, "trillion": 10**12,
+}  # fmt: skip
 
 # dimension, factor to metres, grams, seconds …; symbols (case counts); words
 _TABLE: tuple[tuple[Dimension, str, str, str], ...] = (
@@ -147,14 +157,38 @@ WORDS: Final = MappingProxyType(_words)
 
 _POWER_OF = re.compile(r"([^\W\d_]{1,20})(?:\^?\{?\s?(-?\d)\s?\}?)?")
 _PER = re.compile(r"\s{1,4}(?:per|a|an|each)\s{1,4}|\s{0,4}/\s{0,4}", re.IGNORECASE)
+NUMBER_WORDS = re.compile(
+    r"\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|"
+    r"forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|half|third|quarter|dozen|"
+    r"once|twice)|\w{3}teen\b"
+)
+_SCALED = re.compile(rf"({'|'.join(SCALES)})s?(?:\s+of)?(?:\s+(?=[^\W\d])|$)", re.IGNORECASE)
+_THINGS = re.compile(r"[^\W\d_]*(?:[ '-][^\W\d_]+)*")
 _TIMES = re.compile(r"(?:[\s*.·]|-(?=[A-Za-z])|\\cdot){1,8}")
 _RAISED: Mapping[str, int] = {"square": 2, "sq": 2, "squared": 2, "cubic": 3, "cu": 3, "cubed": 3}
 
 
 def unit(text: str) -> Unit | None:
-    """The unit that a text spells, such as ``km/h``, ``metres per second`` or ``cm^2``; else ``None``."""
+    """The unit that a text spells, such as ``km/h``, ``metres per second`` or ``cm^2``; else ``None``.
+
+    ``million dollars`` is one; ``dozen eggs`` and ``million`` are a number of whatever it is.
+    """
     text = text.strip().removesuffix(".")
     if not text or len(text) > UNIT_CHARS:
+        return None
+    scale = Fraction(1)
+    while scaled := _SCALED.match(text):
+        scale, text = scale * SCALES[scaled[1].casefold()], text[scaled.end() :]
+    told = _of_table(text)
+    if told is not None or scale == 1:
+        return told and Unit(told.dimension, told.factor * scale, scale)
+    # Two hundred and five are no two hundred of something.
+    is_number = "and" in text.split() or NUMBER_WORDS.search(text.casefold())
+    return None if is_number or not _THINGS.fullmatch(text) else Unit(COUNT, scale, scale)
+
+
+def _of_table(text: str) -> Unit | None:
+    if not text:
         return None
     powers: Counter[str] = Counter()
     factor = Fraction(1)

@@ -15,6 +15,7 @@ from handlers.answers.normalise import (
     canonical,
     folded,
     is_words,
+    plain_fractions,
     plain_signs,
     unwrapped,
     without_articles,
@@ -43,7 +44,7 @@ _MIXED = re.compile(r"([-+]?)(\d+)\s+(\d+)/(\d+)")
 _BEGIN, _END = (re.compile(rf"\\{word}\{{[pbvBV]?matrix\}}") for word in ("begin", "end"))
 _OPENS, _CLOSES = "([{", ")]}"
 _MEASURED = re.compile(
-    r"([-+]?(?:\d[\d,]{0,400}(?:\.\d{0,400})?|\.\d{1,400})(?:/\d{1,40})?"
+    r"([-+]?\d{1,40} \d{1,40}/\d{1,40}|[-+]?(?:\d[\d,]{0,400}(?:\.\d{0,400})?|\.\d{1,400})(?:/\d{1,40})?"
     r"|[-+]?\\frac\s?\{\d{1,40}\}\s?\{\d{1,40}\}|[a-z]{3,9}(?= ))"
     rf"(\s{{0,8}})([^\d\s].{{0,{UNIT_CHARS}}})",
     re.DOTALL,
@@ -57,12 +58,25 @@ _SYMBOLIC = re.compile(r"[\\^_=+*/<>|{}&]")
 _FUNCTIONS = re.compile(
     r"\b(?:a|arc)?(?:sin|cos|tan|cot|sec|csc)h?\b|\b(?:log|ln|exp|sqrt|max|min|gcd|lcm|mod|det)\b"
 )
+_HEDGES = r"about|approximately|approx\.?|roughly|around|circa|exactly|precisely|only|just"
+# What was asked for is a number, and a model that is not quite sure of it says so.
+_HEDGED = re.compile(
+    rf"\A\s{{0,8}}(?:(?:{_HEDGES}|a total of|≈|\\approx(?![A-Za-z])|~)\s{{0,4}}){{1,3}}(?=[-+$€£\\(]{{0,3}}[\d.])",
+    re.IGNORECASE,
+)
+_HEDGED_BEHIND = re.compile(
+    r"(?<=\w)\s{1,4}(?:or so|\(?(?:approximately|approx\.?|roughly)\)?)\s{0,8}\Z", re.IGNORECASE
+)
 _TRUTH = {"yes": "true", "no": "false"}
 _NAME = re.compile(r"^[A-Za-z]{1,2}=(?=.)")
 _WORDS_OF_NUMBERS = (
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
     "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen",
-    "nineteen", "twenty",
+    "nineteen", *(
+        f"{tens} {ones}".strip()
+        for tens in ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+        for ones in ("", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+    ),
 )  # fmt: skip
 
 
@@ -95,15 +109,18 @@ def read(text: str) -> Value:
     """What ``text`` says; a ``formula`` when it is nothing that exact rules compare."""
     if len(text) > ANSWER_CHARS:
         return Value("formula", text.strip())
+    text = _HEDGED.sub("", _HEDGED_BEHIND.sub("", plain_fractions(text)))
     # A mixed number is read first, since the canonical spelling has no spaces: 1 1/2 would be
     # 11/2.
     mixed = _MIXED.fullmatch(text.strip().strip("$"))
     if mixed is None:
         return _read(text, DEPTH)
-    sign, whole, above, below = mixed.groups()
-    fits = len(whole + above + below) <= DIGITS
-    exact = _divide(sign, whole, above, below) if fits else None
-    return Value("number", " ".join(mixed[0].split()), exact)
+    return Value("number", " ".join(mixed[0].split()), _mixed(mixed))
+
+
+def _mixed(found: re.Match[str]) -> Fraction | None:
+    sign, whole, above, below = found.groups()
+    return _divide(sign, whole, above, below) if len(whole + above + below) <= DIGITS else None
 
 
 def _read(text: str, depth: int) -> Value:
@@ -140,7 +157,10 @@ def _measure(text: str) -> Value | None:
     total: Value | None = None
     for part in _AND.split(spelt, maxsplit=4):
         found = _MEASURED.fullmatch(part.strip())
+        mixed = None if found is None else _MIXED.fullmatch(found[1])
         exact = None if found is None else number(canonical(found[1]))
+        if mixed is not None:
+            exact = _mixed(mixed)
         if found is None or exact is None or not (found[2] or len(found[3].strip()) > 1):
             return None
         told = unit(found[3])

@@ -64,7 +64,7 @@ CASES: list[tuple[str, str, Outcome]] = [
     ("an ellipse", "ellipse", "right"),
     ("None", "12", "wrong"),
     ("twelve", "12", "right"),
-    ("two dozen", "24", "unknown"),
+    ("two dozen", "24", "right"),
     ("\\begin{pmatrix} 1/5 \\\\ -18/5 \\end{pmatrix}", COLUMN, "right"),
     ("\\begin{pmatrix} 1 & 0 \\end{pmatrix}", "\\begin{pmatrix} 0 & 1 \\end{pmatrix}", "wrong"),
     ("\\sqrt 2", "\\sqrt{2}", "right"),

@@ -131,25 +131,25 @@ def test_questions_are_answered_by_tokens(
 @pytest.mark.parametrize(
     ("answer", "reference", "dataset", "outcome", "grader", "detail", "f1"),
     [
-        ('5', '5', '', 'right', 'exact@3', 'equal', None),
-        ('5', '6', '', 'wrong', 'exact@3', 'differs', None),
-        ('x+1', '1+x', '', 'unknown', 'exact@3', 'exact rules cannot decide', None),
-        ('(B)', 'B', '', 'right', 'exact@3', 'equal', None),
-        ('yes, it is', 'true', '', 'right', 'exact@3', 'by yes or no', None),
-        ('No.', 'True', '', 'wrong', 'exact@3', 'by yes or no', None),
-        ('Yes - of course', 'no', '', 'unknown', 'exact@3', 'exact rules cannot decide', None),
-        ('yesterday', 'yes', '', 'unknown', 'exact@3', 'exact rules cannot decide', None),
-        ('5.1', '5', 'scibench', 'right', 'scibench@3', 'within 5 %', None),
-        ('2.4', '2', 'theoremqa', 'right', 'theoremqa@3', 'by the type of the answer', None),
+        ('5', '5', '', 'right', 'exact@4', 'equal', None),
+        ('5', '6', '', 'wrong', 'exact@4', 'differs', None),
+        ('x+1', '1+x', '', 'unknown', 'exact@4', 'exact rules cannot decide', None),
+        ('(B)', 'B', '', 'right', 'exact@4', 'equal', None),
+        ('yes, it is', 'true', '', 'right', 'exact@4', 'by yes or no', None),
+        ('No.', 'True', '', 'wrong', 'exact@4', 'by yes or no', None),
+        ('Yes - of course', 'no', '', 'unknown', 'exact@4', 'exact rules cannot decide', None),
+        ('yesterday', 'yes', '', 'unknown', 'exact@4', 'exact rules cannot decide', None),
+        ('5.1', '5', 'scibench', 'right', 'scibench@4', 'within 5 %', None),
+        ('2.4', '2', 'theoremqa', 'right', 'theoremqa@4', 'by the type of the answer', None),
         ('code', 'tests', 'python', 'unknown', 'python@1', 'not measured: its tests were not run', None),
         ('Paris', 'paris', 'hotpotqa', 'right', 'qa@2', 'f1 1.000', 1.0),
         (None, 'x', 'hotpotqa', 'withheld', 'qa@2', 'no answer was given', 0.0),
         (None, 'x', 'python', 'withheld', 'python@1', 'no answer was given', None),
-        (None, 'x', 'scibench', 'withheld', 'scibench@3', 'no answer was given', None),
-        ('5', ('6', 'x', '5'), '', 'right', 'exact@3', "equal; by alias '5'", None),
-        ('5', ('6', '7'), '', 'wrong', 'exact@3', 'differs', None),
-        ('The Paris', 'paris', '', 'right', 'exact@3', 'equal', None),
-        ('cat', ('dog', '6'), '', 'unknown', 'exact@3', 'exact rules cannot decide', None),
+        (None, 'x', 'scibench', 'withheld', 'scibench@4', 'no answer was given', None),
+        ('5', ('6', 'x', '5'), '', 'right', 'exact@4', "equal; by alias '5'", None),
+        ('5', ('6', '7'), '', 'wrong', 'exact@4', 'differs', None),
+        ('The Paris', 'paris', '', 'right', 'exact@4', 'equal', None),
+        ('cat', ('dog', '6'), '', 'unknown', 'exact@4', 'exact rules cannot decide', None),
         ('a b', ('a', 'a b c'), 'hotpotqa', 'wrong', 'qa@2', 'f1 0.000', 0.6666666666666666),
     ],
 )  # fmt: skip
@@ -173,15 +173,15 @@ def test_a_grade_says_who_gave_it_and_why(
 
 def test_two_opinions_that_agree_are_named_together() -> None:
     exact, other = (
-        Grade(outcome="right", grader="exact@3"),
+        Grade(outcome="right", grader="exact@4"),
         Grade(outcome="right", grader="sympy@1"),
     )
     assert agree(exact, other) == Grade(
-        outcome="right", grader="exact+sympy@3", detail="two opinions agree"
+        outcome="right", grader="exact+sympy@4", detail="two opinions agree"
     )
     wrong = Grade(outcome="wrong", grader="sympy@1")
     assert agree(exact, wrong) == Grade(
-        outcome="unknown", grader="exact+sympy@3", detail="exact says right, sympy says wrong"
+        outcome="unknown", grader="exact+sympy@4", detail="exact says right, sympy says wrong"
     )
     unknown = Grade(outcome="unknown", grader="sympy@1")
     assert agree(exact, unknown) is exact
