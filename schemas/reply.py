@@ -44,7 +44,9 @@ class Field:
     a line each, which may be ``ratings`` of a step from 0 to 1 by these names: of the ``steps`` that a
     question's variable ``counted`` names. ``none``: the word none
     is an answer too, and says that there is none. ``when`` names a choice field and the values of
-    it for which this field is needed; otherwise it must be left out. ``form`` is what an answer has to be.
+    it for which this field is needed; otherwise it must be left out. ``unless`` names a choice field and the values
+    of it beside which this field, which is asked for, may be missing: what is to be changed, of what is sound.
+    ``form`` is what an answer has to be.
     """
 
     label: str
@@ -61,6 +63,7 @@ class Field:
     required: bool = True
     none: bool = False
     when: tuple[str, tuple[str, ...]] | None = None
+    unless: tuple[str, tuple[str, ...]] | None = None
     form: AnswerType | None = None
 
     def line(self) -> str:
@@ -100,6 +103,12 @@ class Field:
             f"{self.least} to {self.most} items"
             if self.least
             else f"up to {self.most} {items}, or NONE"
+        )
+
+    def is_needed(self, values: Mapping[str, object]) -> bool:
+        """Whether a reply that holds these values has to hold this one too."""
+        return self.required and not (
+            self.unless is not None and values.get(self.unless[0]) in self.unless[1]
         )
 
     @property

@@ -48,7 +48,11 @@ EXAMINERS: Mapping[str, Role] = {
         FRAME.format(side=side, question=question, fair=FAIR),
         sections=("Problem", "Goal", "Candidate?", "Trajectory", "Similar cases?"),
         reply=[
-            text("Finding", "what the verdict rests on, in a sentence or two"),
+            text(
+                "Finding",
+                "what the verdict rests on, in a sentence or two",
+                unless=("Verdict", ("PASS",)),
+            ),
             choice(
                 "Verdict", ("PASS", "FAIL"), "PASS: from this side it is sound; FAIL: it is not"
             ),

@@ -152,6 +152,7 @@ def render_reply(reply: Reply, values: Values) -> str:
 
 def _read(found: Found, reply: Reply, text: str) -> Values | Unreadable:
     values: dict[str, Value] = {}
+    faults: list[tuple[Field, Unreadable]] = []
     for field in reply.fields:
         # A field that hangs on a choice is not read under another one, even if it stands there.
         if field.when is not None and values.get(field.when[0]) not in field.when[1]:
@@ -161,10 +162,10 @@ def _read(found: Found, reply: Reply, text: str) -> Values | Unreadable:
             value = _meant(field, found, reply, text) or value
         if not isinstance(value, Unreadable):
             values[field.label] = value
-        # A field that is not required is left out, and its fault with it.
-        elif field.required:
-            return value
-    return values
+        else:
+            faults.append((field, value))
+    # A field that is not needed is left out, and its fault with it.
+    return next((why for field, why in faults if field.is_needed(values)), values)
 
 
 def _meant(field: Field, found: Found, reply: Reply, text: str) -> str | None:

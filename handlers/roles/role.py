@@ -168,7 +168,7 @@ class Role:
             copied = own.get(field.label) == () != said or (
                 field.kind == "text" and self.template.says(str(said or ""))
             )
-            if copied and field.required:
+            if copied and field.is_needed(own):
                 return Unreadable(field.label, ECHO)
             if copied:
                 del own[field.label]
@@ -278,9 +278,9 @@ def open_answer() -> Field:
     return Field("Final_answer", "answer", about, none=True)
 
 
-def text(label: str, about: str) -> Field:
-    """A field of one or more lines."""
-    return Field(label, "text", about)
+def text(label: str, about: str, *, unless: tuple[str, tuple[str, ...]] | None = None) -> Field:
+    """A field of one or more lines, which may be missing beside such a choice."""
+    return Field(label, "text", about, unless=unless)
 
 
 def choice(

@@ -57,7 +57,7 @@ Somebody claims that the new condition below follows from the known ones. Follow
 step and compute everything in it again. Is it correct?""",
     sections=("Problem", "Known conditions", "New condition"),
     reply=(
-        text("Reason", "why it holds or not"),
+        text("Reason", "why it holds or not", unless=("Correct", ("YES", "NO"))),
         choice("Correct", ("YES", "NO"), "whether it is correct"),
     ),
     template="macm.judge",

@@ -38,7 +38,7 @@ CHOOSER = Role.of(
     "the one that fits best. Do not solve the problem.",
     sections=("Problem", "Methods"),
     reply=(
-        text("Assessment", "what the problem demands"),
+        text("Assessment", "what the problem demands", unless=("Method", tuple(METHODS))),
         choice("Method", tuple(METHODS), "the method that fits best"),
     ),
     template="meta_reasoning.choose",
@@ -95,7 +95,7 @@ def solve(task: Task, settings: ChooserSettings) -> Steps[Conclusion]:
 
 META_REASONING = Policy(
     name="meta_reasoning",
-    version="2",
+    version="3",
     about="the model picks one of seven methods, which is then run as it is set",
     settings=ChooserSettings,
     roles=("meta_reasoner", "reasoner", "thinker", "judge", "critic"),

@@ -30,9 +30,11 @@ condition of the problem met? Say what has to be changed and how, point by point
 solution is sound as it stands. {FAIR}""",
     sections=("Problem", "Solution"),
     reply=(
-        text("Feedback", "advice on what to change; if nothing, why not"),
-        choice(SOUND, ("YES", "NO"), "whether the solution is sound as it stands"),
+        text("Feedback", "advice on what to change; if nothing, why not", unless=(SOUND, ("YES",))),
+        choice(SOUND, ("YES", "NO"), "YES if nothing has to be changed"),
     ),
+    closing="""\
+Judge this solution now: Feedback, point by point, then Sound, which is one of the two words.""",
     template="critic.feedback",
 )
 REVISER = Role.of(
@@ -115,7 +117,7 @@ def solve(task: Task, settings: RevisionSettings) -> Steps[Conclusion]:
 
 SELF_REFINE = Policy(
     name="self_refine",
-    version="2",
+    version="3",
     about="a draft, then feedback by its author and a revision, at most three times",
     settings=RevisionSettings,
     roles=("reasoner", "critic"),

@@ -27,7 +27,7 @@ number in it, and hold it against each condition in turn. Report each check with
 Then say whether the solution passed all of them. Propose no improvement. {FAIR}""",
     sections=("Problem", "Solution"),
     reply=(
-        text("Checks", "every check and its result"),
+        text("Checks", "every check and its result", unless=(SOUND, ("YES",))),
         choice(SOUND, ("YES", "NO"), "whether the solution is sound: all checks passed"),
     ),
     template="verifier.check",
