@@ -16,7 +16,7 @@ import orjson
 
 from streams.runtime.embedded.files import SqliteError
 from streams.runtime.embedded.lines import lines_of, put
-from streams.runtime.embedded.queries.rows import record_at
+from streams.runtime.embedded.queries.rows import admitted_upto, record_at
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -64,6 +64,10 @@ class Segments:
                     put(log, line)
                 except (ValueError, KeyError, TypeError, AttributeError, SqliteError) as error:
                     raise BadSegment(f"{self.folder}: line {count} of its log: {error}") from error
+            # Otherwise a worker would take all problems for new ones, and say that it expects to pay for each.
+            upto = admitted_upto(log)
+            if upto is not None:
+                log.commit_position("intake", "problems", upto)
         # What is sealed can be read only now that the log's own records are on it.
         log.unlock()
         return count

@@ -15,6 +15,7 @@ from streams.replay.digest import log_digest
 from streams.research.evidence.segments import BadSegment, Segments
 from streams.runtime.embedded.lines import lines_of, put
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.queries.spending import waiting
 from tests.streams.cli.calling import call
 from tests.streams.cli.learned import copy_of, made
 
@@ -62,6 +63,8 @@ def test_a_worker_goes_on_with_what_was_kept(tmp_path: Path) -> None:
 
     again = f"sqlite:{tmp_path / 'again.db'}"
     assert call("log", "unpack", kept, "--log", again).code == 0
+    with closing(SqliteLog(tmp_path / "again.db")) as log_again:
+        assert sum(kind.problems for kind in waiting(log_again, 100)) == 2, "and no closed one"
     before = call("log", "stats", "--json", "--log", again).json
     assert before["closed"] < before["problems"] == 4
     assert call("worker", "--log", again, *work[:3]).code == 0

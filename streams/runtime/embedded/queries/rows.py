@@ -31,6 +31,12 @@ CLOSINGS = """
 select episode, offset, at_ms, body from records
   where kind = 'episode.closed' and address = 'closed' and (?1 is null or episode = ?1) order by offset
 """
+# By the episode and not by the offset that its admission tells: that one is of the broker where it was admitted.
+ADMITTED = """
+select coalesce(min(case when a.episode is null then m.offset - 1 end), max(m.offset)) from messages m
+  left join records a on a.episode = m.key and a.address = 'admitted'
+  where m.topic = 'problems'
+"""
 BEFORE = "select address, at_ms, body, offset from records where episode = ? and offset < ? order by offset"
 
 
@@ -146,6 +152,12 @@ def record_at(log: SqliteLog, offset: int) -> Placed | None:
     """What the record at an offset is, if there is one."""
     row = log.db.execute(PLACED, (offset,)).fetchone()
     return None if row is None else Placed(*row)
+
+
+def admitted_upto(log: SqliteLog) -> int | None:
+    """The offset up to which every problem is admitted; none where there are no problems."""
+    (found,) = log.db.execute(ADMITTED).fetchone()
+    return None if found is None else int(found)
 
 
 def address_at(log: SqliteLog, offset: int) -> str:
