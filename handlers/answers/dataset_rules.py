@@ -13,8 +13,8 @@ from fractions import Fraction
 
 from handlers.answers.choice import choice
 from handlers.answers.equal import equal
-from handlers.answers.normalise import without_accents
-from handlers.answers.units import unit
+from handlers.answers.normalise import plain_fractions, raised_digits, without_accents
+from handlers.answers.units import scaled, unit
 from handlers.answers.value import Value, read
 from schemas.outcome import Outcome
 
@@ -59,10 +59,10 @@ def theoremqa(answer: str, reference: str, problem: str = "") -> Outcome:
             return "wrong"
         # Lists of numbers are sorted, as in the published grader.
         pairs = [*zip(sorted(found), sorted(listed), strict=True)]
-    elif given.number is None or meant.number is None:
+    elif given.count is None or meant.count is None:
         return equal(given.text, meant.text)
     else:
-        pairs = [(given.number, meant.number)]
+        pairs = [(given.count, meant.count)]
     near = (
         round(said) == goal if is_whole else abs(said - goal) <= THEOREMQA_TOLERANCE * abs(goal)
         for said, goal in pairs
@@ -71,7 +71,7 @@ def theoremqa(answer: str, reference: str, problem: str = "") -> Outcome:
 
 
 def _numbers(value: Value) -> list[Fraction] | None:
-    found = [item.number for item in (value.items or (value,))]
+    found = [item.count for item in (value.items or (value,))]
     numbers = [number for number in found if number is not None]
     return numbers if len(numbers) == len(found) else None
 
@@ -96,17 +96,22 @@ def scibench(answer: str, reference: str) -> Outcome:
 
 def _quantity(text: str) -> tuple[Fraction, str] | None:
     """Number and unit; a power of ten may stand in the unit (``$10^{3}$ J``)."""
-    found = _QUANTITY.match(text[:1000].strip().strip("$").replace("−", "-"))
-    if found is None:
+    text = raised_digits(plain_fractions(text[:1000], "%d/%d"))
+    found = _QUANTITY.match(text.strip().strip("$").replace("−", "-"))
+    if found is None or found[3].startswith("/"):
         value = read(text)
-        return (value.number, "") if value.number is not None else None
+        if value.count is not None:
+            return value.count, ""
+        if found is None:
+            return None
     exponent = int("".join(re.findall(r"[-+]?\d+\s*\}?$", found[2] or "")).strip("} ") or 0)
-    unit = _LATEX_UNIT.sub("", found[3]).lstrip("×*")
+    scale, rest = scaled(found[3].strip())
+    unit = _LATEX_UNIT.sub("", rest).lstrip("×*")
     if power := _POWER.match(unit.removeprefix("times")):
         exponent += int(power[1])
         unit = unit.removeprefix("times")[power.end() :]
     number = Fraction(found[1].replace(",", ""))
-    return number * Fraction(10) ** exponent, unit.strip(".,;")
+    return number * scale * Fraction(10) ** exponent, unit.strip(".,;")
 
 
 def _scale(given: str, wanted: str) -> Fraction | None:

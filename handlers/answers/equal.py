@@ -5,7 +5,8 @@ Symmetric: ``equal(a, b) == equal(b, a)``. ``wrong`` is said only where both ans
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -87,6 +88,9 @@ def _numbers(a: Value, b: Value) -> Outcome:
             return "right" if a.number == b.number else "wrong"
         percent, number = (a.number, b.number) if a.kind == "percent" else (b.number, a.number)
         return "right" if percent in (number, number * 100) else "wrong"
+    # A mere count has no unit: 1.5 million are 1500000, and 1.5 million dollars.
+    if a.unit != b.unit and COUNT in (a.unit and a.unit.dimension, b.unit and b.unit.dimension):
+        return _counted(a, b)
     if a.unit is not None and b.unit is not None:
         # Months and days, or gallons and litres, have no fixed ratio: such an answer may be right.
         if a.unit.dimension != b.unit.dimension:
@@ -101,13 +105,33 @@ def _numbers(a: Value, b: Value) -> Outcome:
     assert bare.number is not None
     if bare.kind != "number":
         return "unknown"
-    if bare.number in (measure.number, measure.number * measure.unit.scale):
+    if bare.number in _meant(measure):
         return "right"
+    if bare.number == measure.number:
+        return "unknown"
     # A number without its unit may mean another one: 90 is not wrong where 1.5 hours are wanted,
     # for minutes may be meant. A model's omission is the grader's doubt, and never its verdict.
     told = measure.number * measure.unit.factor
     meant = (bare.number * factor for factor in others(measure.unit.dimension))
     return "unknown" if any(_about(told, each) for each in meant) else "wrong"
+
+
+def _counted(a: Value, b: Value) -> Outcome:
+    plain, other = (a, b) if a.unit is not None and a.unit.dimension == COUNT else (b, a)
+    if other.kind == "number" and other.unit is None:
+        if other.number in _meant(plain):
+            return "right"
+        return "unknown" if other.number == plain.number else "wrong"
+    return _numbers(replace(plain, number=plain.count, unit=None), other)
+
+
+def _meant(measure: Value) -> tuple[Fraction | None, ...]:
+    """The bare numbers that a measure may be: of 1.5 million that one, and 1.5 where it is asked how many millions."""
+    assert measure.unit is not None
+    by_figure = measure.unit.scale == 1 or (
+        measure.unit.scale >= 1_000 and measure.text[-1:].isdigit()
+    )
+    return (measure.count, measure.number) if by_figure else (measure.count,)
 
 
 def _about(one: Fraction, other: Fraction) -> bool:
@@ -125,7 +149,7 @@ def _different_kinds(a: Value, b: Value) -> Outcome:
             return "unknown"
         parts = words.split()
         # "At least 42" and "the answer is 42" name the number; what they say of it nobody can tell here.
-        if any(number(part) == counted.number for part in parts):
+        if counted.number in _named(parts):
             return "unknown"
         if NUMBER_WORDS.search(words) or any(part in _CONSTANTS for part in parts):
             return "unknown"
@@ -139,6 +163,12 @@ def _different_kinds(a: Value, b: Value) -> Outcome:
             return compare(one, several.items[0])
         return "wrong" if all(item.kind == "number" for item in several.items) else "unknown"
     return "unknown"
+
+
+def _named(parts: Sequence[str]) -> set[Fraction]:
+    """The numbers that stand among words, whatever sign or percent stands beside them."""
+    found = [each for each in map(number, parts) if each is not None]
+    return {way for each in found for way in (each, -each, each / 100)}
 
 
 def _collections(a: Value, b: Value, decide: Decide | None) -> Outcome:
@@ -176,7 +206,7 @@ def _in_any_order(a: Value, b: Value, decide: Decide | None) -> Outcome:
         some, others = list(dict(some).items()), list(dict(others).items())
     if sorted(key for key, _ in some) == sorted(key for key, _ in others):
         return "right"
-    if all(item.kind == "number" for item in a.items + b.items):
+    if all(item.kind == "number" and item.unit is None for item in a.items + b.items):
         return "wrong"
     # Pairs take the square of their number, and each may ask another process; hence the bound.
     if len(some) != len(others) or len(some) > MATCHED:
@@ -196,7 +226,7 @@ def key_of(value: Value) -> str:
         if value.unit is None:
             return f"{value.kind}:{value.number}"
         if value.unit.dimension == COUNT:
-            return f"number:{value.number * value.unit.factor}"
+            return f"number:{value.count}"
         return f"{value.unit.dimension}:{value.number * value.unit.factor}"
     if value.items:
         keys = [key_of(item) for item in value.items]

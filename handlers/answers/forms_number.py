@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from handlers.answers.normalise import plain_fractions
 from handlers.answers.plain import plain_text
-from handlers.answers.units import COUNT, SCALES, Unit, unit
+from handlers.answers.units import COUNT, SCALES, Unit, scaled, unit
 from handlers.answers.value import Value, read
 from schemas.answer_type import AnswerType, WrongForm
 
@@ -62,7 +62,7 @@ def _quantity(answer: str) -> Value:
         return read(bare)
     # What people write around a number goes first ("x = about 5"); then a sign or code of a
     # currency goes behind it, where units are looked for.
-    bare = _ABOUT.sub("", _NAMED.sub("", plain_fractions(bare), count=1), count=1).strip()
+    bare = _ABOUT.sub("", _NAMED.sub("", plain_fractions(bare, "%d/%d"), count=1), count=1).strip()
     bare = _MINUS.sub("-", _CODE.sub(r"\2 \1", bare))
     if bare.startswith("(") and bare.endswith(")") and bare.count("(") == 1:
         bare = bare[1:-1].strip()
@@ -77,7 +77,12 @@ def _quantity(answer: str) -> Value:
     found = _HEAD.fullmatch(bare)
     # Digits have to stand first: in "the first 3 are 5" nobody could say which number is meant.
     if found is None or not any(map(str.isdigit, found[1])):
-        return _in_ones(whole) if whole.kind in ("number", "percent") else Value("formula", bare)
+        # "Two thousand yen" are a count to the exact rules, and here nobody knows of what.
+        counted = (
+            whole.unit is None or whole.unit.dimension != COUNT or scaled(bare.split()[-1])[0] != 1
+        )
+        is_number = whole.kind in ("number", "percent") and counted
+        return _in_ones(whole) if is_number else Value("formula", bare)
     head, behind = read(found[1].strip()), found[2].strip()
     if head.number is None:
         return whole
@@ -88,9 +93,9 @@ def _in_ones(value: Value) -> Value:
     """The same, counted in ones: two million dollars are 2000000 dollars."""
     if value.number is None or value.unit is None:
         return value
-    of, scale = value.unit, value.unit.scale
-    rest = None if of.dimension == COUNT else Unit(of.dimension, of.factor / scale)
-    return Value("number", value.text, value.number * scale, unit=rest)
+    of = value.unit
+    rest = None if of.dimension == COUNT else Unit(of.dimension, of.factor / of.scale)
+    return Value("number", value.text, value.count, unit=rest)
 
 
 def _with_words(number: Fraction, behind: str) -> Value:

@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from handlers.answers.units import LIMITING, scaled
+
 ANSWER_CHARS = 4_000
 """Longer texts are compared as they stand."""
 
@@ -22,7 +24,7 @@ _SIGNS = str.maketrans({
     "∞": r"\infty ", "∪": r"\cup ", "∈": r"\in ", "±": r"\pm ", "√": r"\sqrt", "\u00a0": " ",
     "’": "'", "“": '"', "”": '"', "，": ",", "％": "%",
 })  # fmt: skip
-_FRACTION = re.compile("[¼-¾⅐-⅞]")
+_FRACTION = re.compile(r"(?:(?<![\d.,])(\d{1,15})\s{0,2})?([¼-¾⅐-⅞])")
 _RAISED = re.compile("[⁺⁻]?[⁰¹²³⁴-⁹]+")
 _DIGITS = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
 _WORDY = r"(?:text(?:bf|rm|it|sf|tt|normal)?|mbox|mathrm|mathbf|mathit|operatorname|rm|hbox)"
@@ -67,6 +69,7 @@ _ACCENTED = re.compile(r"([a-zα-ω])[\u0300-\u036f]+")
 _STROKES = str.maketrans({
     "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i",
 })  # fmt: skip
+_DOT = re.compile(r"(?<!\d)\.|\.(?!\d)")
 _HYPHEN = re.compile(r"(?<=[^\W\d_]{3})-(?=[^\W\d_]{3})")
 # Rules may make room for each other, as a fraction within a unit does, so they are applied again.
 # The bound keeps a text on which two rules undo each other from being spelt for ever.
@@ -98,7 +101,10 @@ def _respelt(text: str) -> str:
     text = _NAMED.sub("", unwrapped(text)).strip()
     measured = _PLAIN_UNIT.match(text)
     if measured and not text.rstrip(".").endswith("%"):
-        text = measured[1]
+        # "42 or more" and "42 is wrong" are not 42.
+        behind = text[measured.end(1) :].casefold()
+        if not LIMITING.intersection(behind.split()) and scaled(behind.strip())[0] == 1:
+            text = measured[1]
     quoted = _QUOTED.match(text)
     if quoted is not None and is_words(quoted[1]):
         text = quoted[1]
@@ -125,17 +131,25 @@ def _closed_up(space: re.Match[str]) -> str:
 
 def plain_signs(text: str) -> str:
     """The text in ASCII's signs, without what only typesets it."""
-    text = _RAISED.sub(_power, text).translate(_SIGNS)
+    text = raised_digits(text).translate(_SIGNS)
     for pattern, sign in _RULES:
         text = pattern.sub(sign, text)
     return text.strip().lstrip("=").strip()
 
 
-def plain_fractions(text: str) -> str:
-    """The text with ``1/2`` for ``½``, parted from a number before it: ``2½`` is ``2 1/2``."""
-    return _FRACTION.sub(lambda sign: f" {unicodedata.normalize('NFKC', sign[0])}", text).replace(
-        "⁄", "/"
-    )
+def plain_fractions(text: str, spelt: str = r"\frac{%d}{%d}") -> str:
+    """The text with ``½`` as a fraction of whole numbers, and ``2½`` as ``\\frac{5}{2}``: it may stand in a formula."""
+    return _FRACTION.sub(lambda sign: _as_ratio(sign[1], sign[2], spelt), text).replace("⁄", "/")
+
+
+def _as_ratio(whole: str | None, sign: str, spelt: str) -> str:
+    above, below = map(int, unicodedata.normalize("NFKC", sign).split("⁄"))
+    return spelt % (int(whole or 0) * below + above, below)
+
+
+def raised_digits(text: str) -> str:
+    """The text with ``^{-3}`` for ``⁻³``."""
+    return _RAISED.sub(_power, text)
 
 
 def _power(raised: re.Match[str]) -> str:
@@ -150,16 +164,17 @@ def unwrapped(text: str) -> str:
 
 def folded(words: str) -> str:
     """Words as they are compared: without case, accents, articles, and dots of initials."""
-    parts = _HYPHEN.sub(" ", without_accents(words.casefold())).replace(".", " ").split()
+    parts = _DOT.sub(" ", _HYPHEN.sub(" ", without_accents(words.casefold()))).split()
     # Single letters that follow each other are the initials of one name: P. B. and PB are one.
     found: list[str] = []
     follows = False
     for part in without_articles(parts):
-        if follows and len(part) == 1:
+        initial = len(part) == 1 and part.isalpha()
+        if follows and initial:
             found[-1] += part
         else:
             found.append(part)
-        follows = len(part) == 1
+        follows = initial
     return " ".join(found)
 
 

@@ -52,7 +52,8 @@ def _kind(name: str) -> Dimension:
 COUNT: Final = _kind("count")
 """Of numbers that are told in thousands or dozens, whatever of."""
 SCALES: Final[Mapping[str, int]] = {
-    "dozen": 12, "hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 10**9, "trillion": 10**12,
+    "dozen": 12, "hundred": 100, "thousand": 1_000, "lakh": 10**5, "crore": 10**7, "million": 10**6, "billion": 10**9,
+    "trillion": 10**12,
 }  # fmt: skip
 
 # dimension, factor to metres, grams, seconds …; symbols (case counts); words
@@ -159,11 +160,17 @@ _POWER_OF = re.compile(r"([^\W\d_]{1,20})(?:\^?\{?\s?(-?\d)\s?\}?)?")
 _PER = re.compile(r"\s{1,4}(?:per|a|an|each)\s{1,4}|\s{0,4}/\s{0,4}", re.IGNORECASE)
 NUMBER_WORDS = re.compile(
     r"\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|"
-    r"forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|half|third|quarter|dozen|"
+    r"forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|[mbtr]{1,2}illion|half|third|quarter|dozen|"
     r"once|twice)|\w{3}teen\b"
 )
-_SCALED = re.compile(rf"({'|'.join(SCALES)})s?(?:\s+of)?(?:\s+(?=[^\W\d])|$)", re.IGNORECASE)
-_THINGS = re.compile(r"[^\W\d_]*(?:[ '-][^\W\d_]+)*")
+_SCALED = re.compile(rf"({'|'.join(SCALES)})s?(?:\s+(?:of\s+)?(?=[^\W\d])|$)", re.IGNORECASE)
+_THINGS = re.compile(r"(?:[^\W\d_]{3,40})?")
+LIMITING: Final = frozenset((
+    *("or", "not", "less", "more", "fewer", "than", "most", "least", "maximum", "minimum", "max", "min", "below"),
+    *("above", "under", "over", "short", "off", "too", "wrong", "false", "incorrect", "impossible", "cannot", "unless"),
+    *("bc", "bce", "minus", "plus", "squared", "cubed", "factorial", "choose", "mod", "loss"),
+))  # fmt: skip
+"""Words behind a number that say another thing than what it is a number of."""
 _TIMES = re.compile(r"(?:[\s*.·]|-(?=[A-Za-z])|\\cdot){1,8}")
 _RAISED: Mapping[str, int] = {"square": 2, "sq": 2, "squared": 2, "cubic": 3, "cu": 3, "cubed": 3}
 
@@ -176,15 +183,22 @@ def unit(text: str) -> Unit | None:
     text = text.strip().removesuffix(".")
     if not text or len(text) > UNIT_CHARS:
         return None
-    scale = Fraction(1)
-    while scaled := _SCALED.match(text):
-        scale, text = scale * SCALES[scaled[1].casefold()], text[scaled.end() :]
-    told = _of_table(text)
+    scale, things = scaled(text)
+    told = _of_table(things)
     if told is not None or scale == 1:
         return told and Unit(told.dimension, told.factor * scale, scale)
-    # Two hundred and five are no two hundred of something.
-    is_number = "and" in text.split() or NUMBER_WORDS.search(text.casefold())
-    return None if is_number or not _THINGS.fullmatch(text) else Unit(COUNT, scale, scale)
+    # Two hundred and five are no two hundred of something, nor are two hundred x, or two million or more.
+    if not _THINGS.fullmatch(things) or things.casefold() in LIMITING | {"percent"}:
+        return None
+    return None if NUMBER_WORDS.search(things.casefold()) else Unit(COUNT, scale, scale)
+
+
+def scaled(text: str) -> tuple[Fraction, str]:
+    """What the words for counts are worth that a text begins with, and what it says behind them."""
+    scale = Fraction(1)
+    while found := _SCALED.match(text):
+        scale, text = scale * SCALES[found[1].casefold()], text[found.end() :]
+    return scale, text
 
 
 def _of_table(text: str) -> Unit | None:

@@ -45,7 +45,7 @@ _BEGIN, _END = (re.compile(rf"\\{word}\{{[pbvBV]?matrix\}}") for word in ("begin
 _OPENS, _CLOSES = "([{", ")]}"
 _MEASURED = re.compile(
     r"([-+]?\d{1,40} \d{1,40}/\d{1,40}|[-+]?(?:\d[\d,]{0,400}(?:\.\d{0,400})?|\.\d{1,400})(?:/\d{1,40})?"
-    r"|[-+]?\\frac\s?\{\d{1,40}\}\s?\{\d{1,40}\}|[a-z]{3,9}(?= ))"
+    r"|[-+]?\\frac\s?\{\d{1,40}\}\s?\{\d{1,40}\}|[A-Za-z]{3,9}(?= ))"
     rf"(\s{{0,8}})([^\d\s].{{0,{UNIT_CHARS}}})",
     re.DOTALL,
 )
@@ -61,7 +61,9 @@ _FUNCTIONS = re.compile(
 _HEDGES = r"about|approximately|approx\.?|roughly|around|circa|exactly|precisely|only|just"
 # What was asked for is a number, and a model that is not quite sure of it says so.
 _HEDGED = re.compile(
-    rf"\A\s{{0,8}}(?:(?:{_HEDGES}|a total of|≈|\\approx(?![A-Za-z])|~)\s{{0,4}}){{1,3}}(?=[-+$€£\\(]{{0,3}}[\d.])",
+    rf"\A[\s$*]{{0,8}}(?:[A-Za-z]{{1,2}}\s{{0,4}}(?==|≈|\\approx))?=?\s{{0,4}}"
+    rf"(?:(?:{_HEDGES}|a total of|≈|\\(?:approx|sim)(?![A-Za-z])|~)[\s*]{{0,4}}){{1,3}}"
+    r"(?=[-+−–$€£\\(]{0,3}(?:[\d.]|[dt]?frac))",
     re.IGNORECASE,
 )
 _HEDGED_BEHIND = re.compile(
@@ -100,6 +102,11 @@ class Value:
         return self.number if self.kind == "number" and self.unit is None else None
 
     @property
+    def count(self) -> Fraction | None:
+        """Its number of whatever it is, where the unit counts them in thousands or dozens."""
+        return None if self.number is None else self.number * (self.unit.scale if self.unit else 1)
+
+    @property
     def is_ordered(self) -> bool:
         """Whether the order of its items counts: that of a tuple or interval does, that of a set does not."""
         return self.kind == "group" and self.brackets != "{}"
@@ -109,7 +116,9 @@ def read(text: str) -> Value:
     """What ``text`` says; a ``formula`` when it is nothing that exact rules compare."""
     if len(text) > ANSWER_CHARS:
         return Value("formula", text.strip())
-    text = _HEDGED.sub("", _HEDGED_BEHIND.sub("", plain_fractions(text)))
+    text = _HEDGED_BEHIND.sub("", plain_fractions(text))
+    if hedged := _HEDGED.match(text):
+        text = text[hedged.end() :].rstrip("* ")
     # A mixed number is read first, since the canonical spelling has no spaces: 1 1/2 would be
     # 11/2.
     mixed = _MIXED.fullmatch(text.strip().strip("$"))

@@ -108,7 +108,9 @@ def _parse(text: str, reply: Reply) -> Values | Unreadable:
     values = _read(_labelled(text, reply), reply, plain)
     if isinstance(values, Unreadable):
         verdict = _verdict(text, reply)
-        return values if verdict is None else _read(verdict, reply, plain)
+        if verdict is not None:
+            return _read(verdict, reply, plain)
+        return _alone(text, reply) or values
     return values
 
 
@@ -152,7 +154,6 @@ def render_reply(reply: Reply, values: Values) -> str:
 
 def _read(found: Found, reply: Reply, text: str) -> Values | Unreadable:
     values: dict[str, Value] = {}
-    faults: list[tuple[Field, Unreadable]] = []
     for field in reply.fields:
         # A field that hangs on a choice is not read under another one, even if it stands there.
         if field.when is not None and values.get(field.when[0]) not in field.when[1]:
@@ -162,10 +163,10 @@ def _read(found: Found, reply: Reply, text: str) -> Values | Unreadable:
             value = _meant(field, found, reply, text) or value
         if not isinstance(value, Unreadable):
             values[field.label] = value
-        else:
-            faults.append((field, value))
-    # A field that is not needed is left out, and its fault with it.
-    return next((why for field, why in faults if field.is_needed(values)), values)
+        # A field that is not required is left out, and its fault with it.
+        elif field.required:
+            return value
+    return values
 
 
 def _meant(field: Field, found: Found, reply: Reply, text: str) -> str | None:
@@ -306,6 +307,31 @@ def _verdict(text: str, reply: Reply) -> Found | None:
     if found is None:
         return None
     return {choice.label: [found[1]], kinds["text"]: [text[found.end() :]]}
+
+
+def _alone(text: str, reply: Reply) -> Values | None:
+    """A verdict that is all that a reply says, of one beside which nothing else is needed."""
+    for field in reply.fields:
+        if field.unless is None or len(text) > LINE_CHARS:
+            continue
+        label, spared = field.unless
+        said = _verdict_alone(label, spared, field.label).fullmatch(text.strip())
+        if said is not None:
+            found = next(each for each in spared if each.casefold() == said["verdict"].casefold())
+            return {label: found}
+    return None
+
+
+@lru_cache(maxsize=256)
+def _verdict_alone(label: str, verdicts: tuple[str, ...], beside: str) -> re.Pattern[str]:
+    """A line, or an object of JSON, of a verdict; the field beside it is missing, or says nothing."""
+    verdict = rf"(?P<verdict>{'|'.join(map(re.escape, verdicts))})"
+    mark = r"[*_`\"'\s]{0,6}"
+    nothing = rf"(?:{mark}{re.escape(beside)}{mark}:{mark}(?:\.{{1,3}}|…|none|n/?a|null|-)?\.?{mark},?\s{{1,4}})?"
+    line = rf"{nothing}{mark}{re.escape(label)}{mark}:{mark}{verdict}{mark}\.?{mark}"
+    return re.compile(
+        rf"(?:```(?:json|text)?\s{{0,4}})?\{{?\s{{0,8}}{line}\}}?\s{{0,4}}(?:```)?", re.IGNORECASE
+    )
 
 
 # ── Finding the fields ───────────────────────────────────────────────────────────────────────

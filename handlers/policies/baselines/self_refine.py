@@ -31,7 +31,7 @@ solution is sound as it stands. {FAIR}""",
     sections=("Problem", "Solution"),
     reply=(
         text("Feedback", "advice on what to change; if nothing, why not", unless=(SOUND, ("YES",))),
-        choice(SOUND, ("YES", "NO"), "YES if nothing has to be changed"),
+        choice(SOUND, ("YES", "NO"), "whether nothing has to be changed"),
     ),
     closing="""\
 Judge this solution now: Feedback, point by point, then Sound, which is one of the two words.""",

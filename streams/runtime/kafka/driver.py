@@ -13,10 +13,11 @@ from mode.threads import WorkerThread
 from streams.runtime.kafka.lease import Lease
 
 LEASE: Lease | None = None
-_OF_MEMBERS: Final = frozenset({12, 14})
-"""Requests that only a member's are granted: heartbeats, and hearing what the leader dealt."""
+_HEARTBEAT: Final = 12
+_DEALT: Final = 14
+"""Hearing what the group's leader dealt to whom."""
 _IS_MEMBER: Final = frozenset({0, 27})
-"""Answers to them: granted, and that the group is being dealt out anew, which is told to members."""
+"""Answers to a heartbeat: granted, and that the group is being dealt out anew, which is told to members alone."""
 
 
 class Aside(WorkerThread):
@@ -51,8 +52,10 @@ def listen(coordinator: Any, lease: Lease) -> None:
         # An answer may lie in a socket for as long as this process is frozen: it says nothing of the time since.
         asked = time.monotonic()
         answer = await send(request)
-        if request.API_KEY in _OF_MEMBERS and answer.error_code in _IS_MEMBER:
+        if request.API_KEY == _HEARTBEAT and answer.error_code in _IS_MEMBER:
             lease.renew(asked)
+        elif request.API_KEY == _DEALT and not answer.error_code:
+            lease.dealt = asked
         return answer
 
     coordinator._send_req = told

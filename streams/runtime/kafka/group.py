@@ -63,6 +63,10 @@ def make(place: KafkaAddress, member: Member, lease: Lease) -> Any:
     async def assigned(_: Any, assigned: Any, **__: Any) -> None:
         ours = {tp.partition for tp in assigned if tp.topic == place.topic("problems")}
         await member.assigned(ours)
+        # Whoever was dealt partitions is in the group, though its first heartbeat is still to come. Not before
+        # they are ours: who waits to claim a partition again would do so for one that has just moved.
+        if lease.dealt is not None:
+            lease.renew(lease.dealt)
 
     app.on_partitions_assigned.connect(assigned, weak=False)
     return app

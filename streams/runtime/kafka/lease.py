@@ -26,6 +26,8 @@ class Lease:
     def __init__(self, session_s: float) -> None:
         self.session_s = session_s
         self.renewed = time.monotonic()
+        self.dealt: float | None = None
+        """When we last asked for our part of the group's work, and were given it: it counts once we act on it."""
         self.waits = 0
 
     def renew(self, asked: float) -> None:

@@ -9,9 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.answers.alike import vote
+from handlers.answers.dataset_rules import scibench, theoremqa
 from handlers.answers.equal import equal
+from handlers.answers.forms_number import number_form
 from handlers.answers.units import SCALES
 from handlers.answers.value import read
+from schemas.answer_type import AnswerType, WrongForm
 from schemas.outcome import Outcome
 from tests.pace import within
 
@@ -45,7 +48,7 @@ def test_a_scaled_number_is_that_many_or_so_many_of_them(
     """A problem that asks "how many millions" has the bare number for its reference."""
     answer = f"{count} {scale}{things}"
     assert equal(answer, str(count * SCALES[scale])) == "right"
-    assert equal(answer, str(count)) == "right"
+    assert equal(answer, str(count)) == ("right" if SCALES[scale] >= 1_000 else "unknown")
     assert equal(answer, str(count * SCALES[scale] * 2 + 1)) == "wrong"
     assert equal(answer, f"{count * SCALES[scale]} dollars") in ("right", "unknown")
 
@@ -62,6 +65,21 @@ def test_a_scaled_number_is_that_many_or_so_many_of_them(
         ("the answer is 42", "42", "unknown"),
         ("about time", "42", "wrong"),
         ("5 is about 3", "3", "unknown"),
+        ("about −3.5", "-3.5", "right"),
+        (r"$\approx 42$", "42", "right"),
+        ("x ≈ 5", "5", "right"),
+        ("x = about 5", "5", "right"),
+        ("approximately **42**", "42", "right"),
+        (r"\approx \frac{22}{7}", "22/7", "right"),
+        ("about 42 or more", "42", "unknown"),
+        ("42 or more", "42", "unknown"),
+        ("42 is wrong", "42", "unknown"),
+        ("exactly 5 more than x", "5", "unknown"),
+        ("at least 2.5", "2.5", "unknown"),
+        ("at least 2.5", "25", "wrong"),
+        ("at least 2.5", "at least 25", "unknown"),
+        ("The result is -5", "-5", "unknown"),
+        ("The probability is 25%", "1/4", "unknown"),
         ("42 or so they say", "42", "unknown"),
         ("⅓", "1/3", "right"),
         ("2½", "2.5", "right"),
@@ -83,6 +101,26 @@ def test_a_scaled_number_is_that_many_or_so_many_of_them(
         ("1.5 million", "1.6 million", "wrong"),
         ("5 thousand metres", "5 km", "right"),
         ("5 hundredths", "500", "wrong"),
+        ("One hundred years of solitude", "one hundred years of Solitude", "right"),
+        ("Three million dollars", "3000000", "right"),
+        ("$1.5 million", "1.5 million dollars", "right"),
+        ("5 million km", "5 million", "right"),
+        ("5 crore", "50 million", "right"),
+        ("2 thousand", "2", "right"),
+        ("two thousand", "2", "unknown"),
+        ("two hundred", "2", "unknown"),
+        ("2 dozen boiled eggs", "24", "unknown"),
+        ("2 dozen boiled eggs", "2", "unknown"),
+        ("one hundred x", "100", "unknown"),
+        ("2 million or more", "2000000", "unknown"),
+        ("two million less", "2000000", "unknown"),
+        ("3 thousand BC", "3000", "unknown"),
+        ("2 hundred billionths", "200", "unknown"),
+        ("two thousand per month", "2000 per year", "unknown"),
+        ("x = 2½", "5/2", "right"),
+        ("(2½, 3)", "(2.5,3)", "right"),
+        ("2½x", "x", "unknown"),
+        ("x^½", "x^1/2", "unknown"),
         ("3 million + 2", "3000002", "unknown"),
     ],
 )
@@ -106,3 +144,39 @@ def test_a_count_is_a_number_of_ones() -> None:
 @pytest.mark.parametrize("text", ["about " * 600, "million " * 500, "½" * 4_000, "⁹" * 4_000])
 def test_hostile_ones_take_bounded_time(text: str) -> None:
     within(0.2, lambda: equal(text, "7"))
+
+
+@pytest.mark.parametrize(
+    ("said", "unit", "found"),
+    [
+        ("two million dollars", "USD", "2000000 USD"),
+        ("about two thousand", "km", "2000 km"),
+        ("one million", None, "1000000"),
+        ("2½", None, "2.5"),
+        ("about 2½ hours", "min", "150 min"),
+        ("two thousand yen", "USD", None),
+        ("one hundred percent", "USD", None),
+        ("two hundred light years", "km", None),
+        ("one hundred x", None, None),
+        ("two million or more", None, None),
+    ],
+)
+def test_a_typed_number_is_of_what_was_asked_for(
+    said: str, unit: str | None, found: str | None
+) -> None:
+    wanted = AnswerType(type="number", unit=unit)
+    if found is None:
+        with pytest.raises(WrongForm):
+            number_form(wanted, said)
+    else:
+        assert number_form(wanted, said) == found
+
+
+def test_tolerances_are_held_to_the_whole_number() -> None:
+    for rule in (theoremqa, scibench):
+        assert rule("two dozen", "24") == "right"
+        assert rule("1.5 million", "1500000") == "right"
+        assert rule("1.5 million", "1.5") == "wrong"
+        assert rule("2½", "2.5") == "right"
+    assert scibench("2.5×10⁻³ m", "0.0025") == "right"
+    assert scibench("1.6 × 10⁻¹⁹", "1.6") == "wrong"

@@ -28,7 +28,6 @@ def ways(field: Field, verdict: str) -> list[str]:
         f"{label}: {verdict}",
         f"**{label}:** {verdict}.",
         f'{{"{label}": "{verdict}"}}',
-        f"{field.label}: {field.about}\n{label}: {verdict}",
         f"{field.label}: ...\n{label}: {verdict}",
     ]
 
@@ -60,6 +59,37 @@ def test_a_verdict_alone_is_read_where_nothing_else_is_needed(
         field.label: "a word",
         label: verdict,
     }
+
+
+HALF = (
+    "Sound: yes, but step 3 needs to be changed: use 12",
+    "Sound: YES except for step 3",
+    "I cannot say YES",
+    "Sound: YES would be wrong",
+    "Sound: YES\n\nWait, step 2 is wrong. The answer is 14.",
+    "Let me check.\nSound: YES\nHmm, actually no. The verdict is NO.",
+    "1. Step 2 is wrong: 3 times 4 is 12.\n\nSound: YES",
+    '{"Sound": "YES", "comment": "step 2 is wrong"}',
+    '{"Feedback": {"step 2": "wrong"}, "Sound": "YES"}',
+    '{"step": 1, "sound": "YES"}\n{"step": 2, "sound": "NO"}',
+    "Feedback: Step 2 is wrong.\nSound: whether nothing has to be changed",
+)
+OTHERWISE = (
+    'The solution says {"Sound": "YES"}.\nFeedback: it is wrong in step 2\nSound: NO',
+    'Step 1: {"sound": "YES"}\nFeedback: step 2 is wrong\nSound: NO',
+)
+
+
+@pytest.mark.parametrize("reply", HALF)
+def test_a_verdict_with_words_around_it_is_not_taken_alone(reply: str) -> None:
+    assert isinstance(CRITIC.read(reply), Unreadable)
+
+
+@pytest.mark.parametrize("reply", OTHERWISE)
+def test_a_verdict_that_is_quoted_does_not_come_before_the_one_that_is_given(reply: str) -> None:
+    found = CRITIC.read(reply)
+    assert not isinstance(found, Unreadable)
+    assert found["Sound"] == "NO"
 
 
 def test_what_is_asked_for_is_asked_for_all_the_same() -> None:

@@ -53,7 +53,7 @@ def asked(lease: Lease, clock: Clock, request: str, code: int, takes_s: float) -
         ("HeartbeatRequest", REBALANCING, True),
         ("HeartbeatRequest", EXPELLED, False),
         ("HeartbeatRequest", OLD_GENERATION, False),
-        ("SyncGroupRequest", GRANTED, True),
+        ("SyncGroupRequest", GRANTED, False),
         ("SyncGroupRequest", EXPELLED, False),
         ("JoinGroupRequest", GRANTED, False),
     ],
@@ -65,6 +65,17 @@ def test_what_is_granted_to_a_member_renews_it(
     clock.now_s += SESSION_S
     asked(lease, clock, request_, code, 0.1)
     assert lease.fresh is renews
+
+
+def test_what_was_dealt_counts_from_when_it_was_asked_for(clock: Clock) -> None:
+    """Not before it is acted on: whoever waits for news of the group would take what has just moved for its own."""
+    lease = Lease(SESSION_S)
+    asked(lease, clock, "SyncGroupRequest", EXPELLED, 0.1)
+    assert lease.dealt is None
+    clock.now_s += SESSION_S
+    before = clock.now_s
+    asked(lease, clock, "SyncGroupRequest", GRANTED, 2.0)
+    assert (lease.dealt, lease.fresh) == (before, False)
 
 
 @pytest.mark.parametrize(("frozen_s", "fresh"), [(2.9, True), (3.1, False), (600.0, False)])
