@@ -168,7 +168,7 @@ _THINGS = re.compile(r"(?:[^\W\d_]{3,40})?")
 LIMITING: Final = frozenset((
     *("or", "not", "less", "more", "fewer", "than", "most", "least", "maximum", "minimum", "max", "min", "below"),
     *("above", "under", "over", "short", "off", "too", "wrong", "false", "incorrect", "impossible", "cannot", "unless"),
-    *("bc", "bce", "minus", "plus", "squared", "cubed", "factorial", "choose", "mod", "loss"),
+    *("bc", "bce", "minus", "plus", "squared", "cubed", "factorial", "choose", "mod", "loss", "ago"),
 ))  # fmt: skip
 """Words behind a number that say another thing than what it is a number of."""
 _TIMES = re.compile(r"(?:[\s*.·]|-(?=[A-Za-z])|\\cdot){1,8}")
