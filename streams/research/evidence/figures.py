@@ -307,12 +307,18 @@ def banks(cases: Sequence[Case]) -> Iterator[Bank]:
 def runs_beside(cases: Sequence[Case], banked: Sequence[Case]) -> Iterator[Beside]:
     """Runs held against the vote of five on the problems that they share with each bank of chains."""
     by_name = _ended(cases)
+    found: list[Beside] = []
     for bank, dataset, drawn, _ in _held(banked):
         others = ((name, ended) for name, ended in by_name.items() if name != bank)
-        found = (beside(drawn, name, ended) for name, ended in others)
-        runs = tuple(each for each in found if each is not None)
+        held = (beside(drawn, name, ended) for name, ended in others)
+        runs = tuple(each for each in held if each is not None)
         if runs:
-            yield Beside(bank, dataset, runs)
+            found.append(Beside(bank, dataset, runs))
+    # Runs on one of a bank's sets would be shown twice: once among all problems, and once among those of the set.
+    of_sets = [(each.name, each.runs) for each in found if each.dataset is not None]
+    yield from (
+        each for each in found if each.dataset is not None or (each.name, each.runs) not in of_sets
+    )
 
 
 def graders(cases: Sequence[Case]) -> Iterator[Grader]:

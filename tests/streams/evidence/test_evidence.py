@@ -22,7 +22,7 @@ from schemas.events.episode import Completed
 from schemas.events.reasoning import Generated
 from streams.research.analysis import cases
 from streams.research.analysis.cases import Case
-from streams.research.evidence.figures import Pair, banks, figures
+from streams.research.evidence.figures import Pair, banks, figures, runs_beside
 from streams.research.evidence.page import blocks, plot_of, renewed
 from streams.research.evidence.segments import Segments
 from streams.runtime.embedded.log import SqliteLog
@@ -392,6 +392,20 @@ def test_answers_that_say_the_same_vote_together_and_sets_are_told_apart() -> No
     votes = {each.rule: each.right for each in one.rules}
     assert votes["vote of 10"] == 1, "four of ten say one half; two each say 3, 4 and 5"
     assert {each.rule: each.right for each in two.rules}["vote of 10"] == 0
+
+
+@pytest.mark.parametrize(
+    ("solved", "sets"), [("ab", [None, "d", "e"]), ("a", ["d"]), ("b", ["e"]), ("", [])]
+)
+def test_a_run_on_one_set_of_a_bank_is_held_against_it_once(
+    solved: str, sets: list[str | None]
+) -> None:
+    bank = [
+        chains("a", *["x"] * 10, tokens=10),
+        chains("b", *["y"] * 10, tokens=10, dataset="e"),
+    ]
+    runs = [case(each, "right", []) for each in solved]
+    assert [each.dataset for each in runs_beside(runs, bank)] == sets
 
 
 def test_a_problem_with_an_answer_that_nobody_can_judge_is_counted_and_in_no_figure() -> None:
