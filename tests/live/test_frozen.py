@@ -38,6 +38,7 @@ def told_to_end(worker: subprocess.Popen[bytes], number: signal.Signals = signal
     return worker.wait(limit_s)
 
 
+@pytest.mark.slow
 def test_work_goes_on_soon_after_a_broker_does_and_nothing_is_lost_or_doubled(
     cluster: Cluster, node: tuple[str, Path]
 ) -> None:
