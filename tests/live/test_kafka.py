@@ -51,7 +51,6 @@ def same_meaning(one: Cluster, other: Cluster) -> None:
         assert one.out(*verb) == other.out(*verb)
 
 
-@pytest.mark.slow
 def test_a_series_over_two_workers_means_what_it_means_embedded(
     cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -156,7 +155,6 @@ def scattered(line: bytes) -> bytes:
 
 
 @needs_kcat
-@pytest.mark.slow
 def test_a_foreign_client_is_served_and_its_broken_lines_are_kept(cluster: Cluster) -> None:
     junk = b"".join(b"j%d\t{broken %d\n" % (i, i) for i in range(10_000))
     good = lines(1_000, policy="cot", answer="nobody-says-so").splitlines(keepends=True)
