@@ -117,6 +117,8 @@ def _numbers(a: Value, b: Value) -> Outcome:
 
 
 def _counted(a: Value, b: Value) -> Outcome:
+    if a.unit is not None and b.unit is not None and a.unit.dimension == b.unit.dimension:
+        return "right" if a.count == b.count else "wrong"
     plain, other = (a, b) if a.unit is not None and a.unit.dimension == COUNT else (b, a)
     if other.kind == "number" and other.unit is None:
         if other.number in _meant(plain):

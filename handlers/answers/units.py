@@ -158,11 +158,12 @@ WORDS: Final = MappingProxyType(_words)
 
 _POWER_OF = re.compile(r"([^\W\d_]{1,20})(?:\^?\{?\s?(-?\d)\s?\}?)?")
 _PER = re.compile(r"\s{1,4}(?:per|a|an|each)\s{1,4}|\s{0,4}/\s{0,4}", re.IGNORECASE)
-NUMBER_WORDS = re.compile(
+NUMBER_WORDS: Final = re.compile(
     r"\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|"
     r"forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|[mbtr]{1,2}illion|half|third|quarter|dozen|"
     r"once|twice)|\w{3}teen\b"
 )
+"""A word of a number, however it goes on."""
 _SCALED = re.compile(rf"({'|'.join(SCALES)})s?(?:\s+(?:of\s+)?(?=[^\W\d])|$)", re.IGNORECASE)
 _THINGS = re.compile(r"(?:[^\W\d_]{3,40})?")
 LIMITING: Final = frozenset((

@@ -166,11 +166,11 @@ def _measure(text: str) -> Value | None:
     total: Value | None = None
     for part in _AND.split(spelt, maxsplit=4):
         found = _MEASURED.fullmatch(part.strip())
-        mixed = None if found is None else _MIXED.fullmatch(found[1])
-        exact = None if found is None else number(canonical(found[1]))
-        if mixed is not None:
-            exact = _mixed(mixed)
-        if found is None or exact is None or not (found[2] or len(found[3].strip()) > 1):
+        if found is None or not (found[2] or len(found[3].strip()) > 1):
+            return None
+        mixed = _MIXED.fullmatch(found[1])
+        exact = number(canonical(found[1])) if mixed is None else _mixed(mixed)
+        if exact is None:
             return None
         told = unit(found[3])
         if told is None or (total and total.unit and told.dimension != total.unit.dimension):

@@ -106,6 +106,8 @@ def test_a_scaled_number_is_that_many_or_so_many_of_them(
         ("$1.5 million", "1.5 million dollars", "right"),
         ("5 million km", "5 million", "right"),
         ("5 crore", "50 million", "right"),
+        ("2 million", "2000 thousand", "right"),
+        ("2 million", "2000000 thousand", "wrong"),
         ("2 thousand", "2", "right"),
         ("two thousand", "2", "unknown"),
         ("two hundred", "2", "unknown"),

@@ -104,7 +104,7 @@ def test_what_is_asked_for_is_asked_for_all_the_same() -> None:
 
 
 def test_what_a_small_model_said_as_critic() -> None:
-    """All eight replies of Qwen2.5-Coder-1.5B-Instruct that were not read at first asking of thirty drafts."""
+    """Qwen2.5-Coder-1.5B-Instruct, of its own drafts: what was not read before, and what lacks a label still is not."""
     assert CRITIC.read("Sound: YES") == {"Sound": "YES"}
     assert CRITIC.read("Feedback: The solution is sound as it stands.\nSound: YES") == {
         "Sound": "YES"
@@ -112,6 +112,7 @@ def test_what_a_small_model_said_as_critic() -> None:
     assert CRITIC.read("Feedback: ...\nSound: YES") == {"Sound": "YES"}
     for lacking in (
         "Feedback: None. The solution is sound as it stands and meets all the requirements of the problem.",
+        "Feedback: The solution is sound as it stands. There are no steps that need to be changed or altered.",
         "No changes needed. The solution is sound as it stands.",
         "Feedback: ...\nSound: YES | NO",
         "Feedback: None.\nSound: missing.",

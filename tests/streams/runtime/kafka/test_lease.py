@@ -12,9 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streams.runtime.kafka import group
 from streams.runtime.kafka.driver import listen
 from streams.runtime.kafka.lease import Lease
+from streams.runtime.kafka.place import KafkaAddress
 
+TP: Any = import_module("faust.types").TP
 GROUP: Any = import_module("aiokafka.protocol.group")
 SESSION_S = 6.0
 GRANTED, REBALANCING, EXPELLED, OLD_GENERATION = 0, 27, 25, 22
@@ -77,6 +80,31 @@ def test_what_was_dealt_counts_from_when_it_was_asked_for(clock: Clock) -> None:
     asked(lease, clock, "SyncGroupRequest", GRANTED, 2.0)
     assert lease.dealt == pytest.approx(before)
     assert not lease.fresh
+
+
+def test_what_was_dealt_renews_it_once_the_partitions_are_ours() -> None:
+    asyncio.run(_dealt())
+
+
+async def _dealt() -> None:
+    place, lease, fresh = KafkaAddress.of("kafka://127.0.0.1:1"), Lease(SESSION_S), list[bool]()
+
+    class Whoever:
+        def offered(self, event: Any) -> None:
+            raise AssertionError(event)
+
+        async def assigned(self, partitions: set[int]) -> None:
+            assert partitions == {3}
+            fresh.append(lease.fresh)
+
+    lease.renewed -= SESSION_S
+    app = group.make(place, Whoever(), lease)
+    for dealt_ago_s in (None, SESSION_S, 0.1):
+        if dealt_ago_s is not None:
+            lease.dealt = time.monotonic() - dealt_ago_s
+        await app.on_partitions_assigned.send({TP(place.topic("problems"), 3)})
+        fresh.append(lease.fresh)
+    assert fresh == [False] * 5 + [True]
 
 
 @pytest.mark.parametrize(("frozen_s", "fresh"), [(2.9, True), (3.1, False), (600.0, False)])
