@@ -3,10 +3,10 @@
 Labels stand at the start of a line, in any case, bold or not, behind ``- `` or ``#``, with spaces or
 underscores, before a colon or ``=``, or in a row of a table; a value runs to the next known label. A
 bold label, or one that cannot be a word of a sentence, may do without the colon. A JSON object is
-read too, with what models get wrong in it. Where a form is of short fields (``Reply.running``) and cannot be
-read so, a label may also follow the sentence before it. Of a label that occurs several times the last readable
-value counts, for models draft before they settle. Nothing that a model writes makes this raise, and
-each character is looked at a bounded number of times.
+read too, with what models get wrong in it. Where a form is of short fields (``Reply.running``), or a verdict
+and why, and cannot be read so, a label may also follow the sentence before it. Of a label that occurs
+several times the last readable value counts, for models draft before they settle. Nothing that a model
+writes makes this raise, and each character is looked at a bounded number of times.
 
 Thoughts are taken off before (``schemas.spoken``), and who asks sees to it that a reply which was cut
 by its length is not read at all (``handlers.roles.role``).
@@ -80,7 +80,7 @@ def parse(text: str, reply: Reply) -> Values | Unreadable:
         if not isinstance(values, Unreadable):
             return values
     values = _parse(text, reply)
-    if isinstance(values, Unreadable) and reply.running:
+    if isinstance(values, Unreadable) and (reply.running or _judges(reply)):
         # Only now, and only if nothing is missing then: prose may
         # well hold "… so far. Action: none".
         apart = _parse(_running(reply).sub("\n", text), reply)
@@ -160,7 +160,7 @@ def _read(found: Found, reply: Reply, text: str) -> Values | Unreadable:
             continue
         value = _value(field, found.get(field.label, ()), text)
         if isinstance(value, Unreadable) and field.kind == "choice":
-            value = _meant(field, found, reply, text) or value
+            value = _meant(field, found, reply, text) or _spoken(field, found, reply, text) or value
         if not isinstance(value, Unreadable):
             values[field.label] = value
         # A field that is not required is left out, and its fault with it.
@@ -185,6 +185,23 @@ def _meant(field: Field, found: Found, reply: Reply, text: str) -> str | None:
             given = settled or (not raws and boxed(text) is not None)
             return other.when[1][0] if given and len(other.when[1]) == 1 else None
     return None
+
+
+def _spoken(field: Field, found: Found, reply: Reply, text: str) -> str | None:
+    """The choice that a sentence names in our spelling: "Therefore, the action is ACCEPT". Two of them are none."""
+    if not reply.running or found.get(field.label):
+        return None
+    named = {said[1] for said in _naming(field.label, field.choices).finditer(text)}
+    return named.pop() if len(named) == 1 else None
+
+
+@lru_cache(maxsize=256)
+def _naming(label: str, choices: tuple[str, ...]) -> re.Pattern[str]:
+    named = "|".join(map(re.escape, choices))
+    return re.compile(
+        rf"\b(?i:the (?:{re.escape(label)}|decision|verdict) is(?: to)?)[ \t]{{1,4}}[*_`\"']{{0,3}}"
+        rf"({named})\b(?!\s{{0,4}}(?:\||/|or\b))"
+    )
 
 
 def is_figure(said: str) -> bool:
@@ -295,18 +312,22 @@ def _answered(field: Field, text: str) -> str | None:
 
 def _verdict(text: str, reply: Reply) -> Found | None:
     """A reply of a choice and a text without labels, such as ``**PASS** – the parts agree``."""
-    kinds = {field.kind: field.label for field in reply.fields}
-    choice = next((field for field in reply.fields if field.kind == "choice"), None)
-    if choice is None or kinds.keys() != {"choice", "text"} or len(reply.fields) != len(kinds):
-        # With two texts nobody could tell to which of them the words belong.
+    if not _judges(reply):
         return None
+    kinds = {field.kind: field for field in reply.fields}
+    choice, beside = kinds["choice"], kinds["text"].label
     named = "|".join(re.escape(name) for name in choice.choices)
     found = re.match(
         rf"\s{{0,9}}\*{{0,2}}({named})\*{{0,2}}[ \t]{{0,4}}[–—:.,-]{{1,2}}\s{{1,9}}", text
     )
     if found is None:
         return None
-    return {choice.label: [found[1]], kinds["text"]: [text[found.end() :]]}
+    return {choice.label: [found[1]], beside: [text[found.end() :]]}
+
+
+def _judges(reply: Reply) -> bool:
+    """Whether a form is a choice and one text: with two nobody could tell to which of them words belong."""
+    return sorted(field.kind for field in reply.fields) == ["choice", "text"]
 
 
 def _alone(text: str, reply: Reply) -> Values | None:
@@ -421,8 +442,8 @@ def cells(line: str) -> list[str]:
 
 @lru_cache(maxsize=256)
 def _running(reply: Reply) -> re.Pattern[str]:
-    """The gap between the end of a sentence and a label in just our spelling, with its colon."""
+    """The gap between a sentence's end, or a colon, and a label in just our spelling, with its colon."""
     names = "|".join(re.escape(field.label) for field in reply.fields)
     return re.compile(
-        rf"(?<=[.!?)\]}}\"”])[ \t]{{1,3}}(?=(?P<bold>\*{{0,2}})(?:{names})(?P=bold)[ \t]{{0,2}}:)"
+        rf"(?<=[.!?:)\]}}\"”])[ \t]{{1,3}}(?=(?P<bold>\*{{0,2}})(?:{names})(?P=bold)[ \t]{{0,2}}:)"
     )

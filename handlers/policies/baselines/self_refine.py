@@ -117,7 +117,7 @@ def solve(task: Task, settings: RevisionSettings) -> Steps[Conclusion]:
 
 SELF_REFINE = Policy(
     name="self_refine",
-    version="3",
+    version="4",
     about="a draft, then feedback by its author and a revision, at most three times",
     settings=RevisionSettings,
     roles=("reasoner", "critic"),

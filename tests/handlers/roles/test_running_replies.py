@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from handlers.policies.baselines.self_refine import CRITIC
 from handlers.roles.controller import CONTROLLER, Decision, decision_of
 from handlers.roles.form import Unreadable
 from handlers.roles.meta_reasoner import META_REASONER
@@ -43,6 +44,48 @@ def test_a_decision_is_read_behind_its_reason() -> None:
         "$220.",
         answer="220",
     )
+
+
+def test_a_verdict_is_read_behind_the_feedback_that_it_follows() -> None:
+    for said, sound in (
+        ("Feedback: The solution is correct. There are no steps to change. Sound: YES.", "YES"),
+        ("Feedback: None. The solution is sound as it stands. Sound: NO", "NO"),
+    ):
+        values = CRITIC.read(said)
+        assert not isinstance(values, Unreadable)
+        assert values["Sound"] == sound
+
+
+def test_a_decision_is_read_behind_the_last_line_of_the_prompt() -> None:
+    decision = decision_of(
+        "Justification: The numerator was simplified wrongly.\n\nError_found: YES\n\nDecide on this trajectory now: "
+        "Action: RESTART. Suggestions: Multiply both parts by the conjugate. Final_answer: \\boxed{1}"
+    )
+    assert (decision.action, decision.advice) == (
+        "restart",
+        "Multiply both parts by the conjugate.",
+    )
+
+
+def test_a_decision_is_read_that_a_sentence_names() -> None:
+    said = (
+        "Justification: The trajectory is already correct and does not require any further adjustments. Therefore, the "
+        "action is ACCEPT and the final answer is \\(\\boxed{24r^3 - 6r^2 + 44r}\\).\n\nSuggestions: None.\n\n"
+        "Corrected_reasoning: None.\n\nFinal_answer: \\(\\boxed{24r^3 - 6r^2 + 44r}\\)."
+    )
+    decision = decision_of(said)
+    assert (decision.action, decision.answer) == ("accept", "24r^3 - 6r^2 + 44r")
+    for other in (
+        "the action is ACCEPT | PATCH",
+        "the action is accept",
+        "the action is not ACCEPT",
+    ):
+        values = CONTROLLER.read(said.replace("the action is ACCEPT", other))
+        assert isinstance(values, Unreadable), other
+    both = said.replace(
+        "adjustments.", "adjustments. At first I thought that the action is RESTART."
+    )
+    assert isinstance(CONTROLLER.read(both), Unreadable)
 
 
 @pytest.mark.parametrize(
