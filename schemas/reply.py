@@ -46,6 +46,7 @@ class Field:
     is an answer too, and says that there is none. ``when`` names a choice field and the values of
     it for which this field is needed; otherwise it must be left out. ``unless`` names a choice field and the values
     of it beside which this field, which is asked for, may be missing: what is to be changed, of what is sound.
+    ``implied`` names a field before this choice, and the choice that goes without saying where that says NONE.
     ``form`` is what an answer has to be.
     """
 
@@ -64,6 +65,7 @@ class Field:
     none: bool = False
     when: tuple[str, tuple[str, ...]] | None = None
     unless: tuple[str, tuple[str, ...]] | None = None
+    implied: tuple[str, str] | None = None
     form: AnswerType | None = None
 
     def line(self) -> str:

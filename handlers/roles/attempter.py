@@ -55,8 +55,8 @@ FINAL = open_answer()
 
 NOTES: Mapping[str, str] = {
     "Similar cases": """\
-Section "Similar cases" holds earlier problems with the answers that were given to them, and how those turned \
-out: use what fits; the problem to solve is none of them.""",
+Section "Similar cases" holds other problems with the answers that were given to them, and how those turned \
+out. They are done with; what they show may help. Solve the one below, in section "Problem".""",
     "Finding": """\
 An earlier attempt was checked and did not pass. Section "Finding" is what the check said of it. Do not \
 repeat a fault that it names; where it is mistaken itself, go by the problem.""",
@@ -66,7 +66,8 @@ ATTEMPTERS: Mapping[Way, Role] = {
     way: Role.of(
         "reasoner",
         FRAME.format(way=text),
-        sections=("Problem", "Similar cases?", "Earlier answer?", "Finding?"),
+        # A small model that read the cases last solved them, or found that they lead nowhere.
+        sections=("Similar cases?", "Problem", "Earlier answer?", "Finding?"),
         # Only ways that split a problem are asked for its parts. Their reply still counts without
         # them.
         reply=(*(GOALS if way in ("decompose", "plan") else ()), FINAL),

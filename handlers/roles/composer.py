@@ -20,6 +20,8 @@ from schemas.reply import Reply
 COUNTS = {5: "five", 6: "six"}
 WORDS = 20
 """A bullet is to have at most so many words."""
+_FIGURE = re.compile(r"(?<![A-Za-z])\d")
+"""Of a rule that a bullet names, such as R2, the number is none."""
 
 Result: TypeAlias = Literal["composed", "regenerated", "fallback"]
 
@@ -97,10 +99,12 @@ def compose(
     previous: Bullets,
     room: int,
     strict: bool = False,
+    figures: bool = True,
     sampling: Sampling | None = None,
 ) -> Steps[Composed]:
     """Guidance that passes the checks: header, bullets, and at most ``room`` characters.
 
+    Without ``figures``, bullets that name a number are left out: such a one solves where it was to advise.
     What fails is asked for once more, with the reason. What fails again leaves the previous guidance in
     force where it is about the problem; a plan for another trajectory would mislead, and none is better.
     """
@@ -109,12 +113,19 @@ def compose(
     reply = yield from question
     bullets, wrong = _heard(coach, reply, room, strict=strict)
     if wrong is None:
-        return Composed(bullets, "composed", reply.address)
+        return Composed(_advising(bullets, figures), "composed", reply.address)
     again = yield from replace(question, history=mending(reply.text, wrong))
     bullets, wrong = _heard(coach, again, room, strict=strict)
     if wrong is None:
-        return Composed(bullets, "regenerated", again.address)
+        return Composed(_advising(bullets, figures), "regenerated", again.address)
     return Composed(NOTHING if coach.of_trajectory else previous, "fallback", again.address)
+
+
+def _advising(bullets: Bullets, figures: bool) -> Bullets:
+    if figures:
+        return bullets
+    kept = tuple(line for line in bullets.lines if not _FIGURE.search(line))
+    return Bullets(kept, bullets.cut + len(bullets.lines) - len(kept))
 
 
 def _heard(

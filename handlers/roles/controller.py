@@ -68,6 +68,8 @@ CONTROLLER = Role.of(
             "text",
             "what the next attempt is to do otherwise, in one sentence",
             when=("Action", ("RESTART",)),
+            # Whoever decides so and gives no advice has decided all the same.
+            required=False,
         ),
         Field(
             "Final_answer",

@@ -50,6 +50,7 @@ _FENCED = re.compile(r"^[ \t>]{0,8}```[ \t]{0,4}\w{0,20}[ \t]{0,8}$", re.MULTILI
 _BREAK = re.compile(r"<br ?/?>", re.IGNORECASE)
 """A line that ends within a cell of a table."""
 _SPOKEN = re.compile(r"[^\W\d_]{2,40}")
+_NOTHING = re.compile(r"none[ \t]{0,4}(?:\.|$)", re.IGNORECASE | re.MULTILINE)
 _BRACKET = re.compile(r"[\[{]")
 _JSON = json.JSONDecoder(parse_constant=refused)
 _FIGURES = re.compile(
@@ -160,7 +161,12 @@ def _read(found: Found, reply: Reply, text: str) -> Values | Unreadable:
             continue
         value = _value(field, found.get(field.label, ()), text)
         if isinstance(value, Unreadable) and field.kind == "choice":
-            value = _meant(field, found, reply, text) or _spoken(field, found, reply, text) or value
+            value = (
+                _meant(field, found, reply, text)
+                or _spoken(field, found, reply, text)
+                or _implied(field, found, values)
+                or value
+            )
         if not isinstance(value, Unreadable):
             values[field.label] = value
         # A field that is not required is left out, and its fault with it.
@@ -198,10 +204,21 @@ def _spoken(field: Field, found: Found, reply: Reply, text: str) -> str | None:
 @lru_cache(maxsize=256)
 def _naming(label: str, choices: tuple[str, ...]) -> re.Pattern[str]:
     named = "|".join(map(re.escape, choices))
+    # A label that is no word of English needs no "the" before it.
+    plain = rf"|{re.escape(label)} is" if "_" in label else ""
     return re.compile(
-        rf"\b(?i:the (?:{re.escape(label)}|decision|verdict) is(?: to)?)[ \t]{{1,4}}[*_`\"']{{0,3}}"
+        rf"\b(?:(?i:the (?:{re.escape(label)}|decision|verdict) is(?: to)?){plain})[ \t]{{1,4}}[*_`\"']{{0,3}}"
         rf"({named})\b(?!\s{{0,4}}(?:\||/|or\b))"
     )
+
+
+def _implied(field: Field, found: Found, values: Values) -> str | None:
+    """The choice that goes without saying where nothing was found to speak of."""
+    if field.implied is None or found.get(field.label):
+        return None
+    label, choice = field.implied
+    said = values.get(label)
+    return choice if isinstance(said, str) and _NOTHING.match(said) else None
 
 
 def is_figure(said: str) -> bool:

@@ -39,12 +39,13 @@ MONITOR = Role.of(
         Field("Error_step", "text", STEP, required=False),
         # Whoever wrote NONE for step and description writes it on for the third line: no error was
         # found.
-        choice("Error_found", ("YES", "NO"), FLAG, {"NONE": "NO"}),
+        choice("Error_found", ("YES", "NO"), FLAG, {"NONE": "NO"}, implied=("Error_step", "NO")),
     ],
     notes={
         "Guidance": """\
 Section "Guidance" is a review plan for this trajectory: use what fits and ignore the rest."""
     },
+    running=True,
     closing="""\
 Report on this trajectory now, beginning with Analysis: a short line for each of its steps. Then Error_description \
 and Error_step, a line each, and Error_found with YES or NO. The report ends there: write no solution of your own.""",

@@ -39,9 +39,11 @@ nothing was to be corrected.
 If the trajectory is not finished, judge what is there. {FAIR}"""
 # What a small model reads last it does: where lines to be filled in stood here, it gave each of
 # them one half.
+# Asked for a sentence about each, it wrote one behind each of the three names, and no number.
 CLOSING = """\
-Say in a sentence or two what is right and what is wrong with each of these steps. Then write Scores, \
-and below it one line for each of them, once."""
+In a sentence or two of plain prose, say what is right and what is wrong with each of these steps; leave the names \
+of the three scores out there. Then write Scores, and below it one line for each of the steps, once, with a number \
+behind each name."""
 
 AGAIN = f"""\
 Give the scores again in exactly this format, one line for each step and a number for each question mark:
@@ -191,7 +193,8 @@ def _read(lines: str, first: int, last: int) -> tuple[tuple[Scores, ...], bool]:
     for number, rest in _rows(lines):
         found.setdefault(number, []).append(rest)
     alone = found.pop(UNNAMED, [])
-    if first == last and not found:  # of a single step the scores need not say of which
+    # Of a single step the scores need not say of which, nor the first ones before those of the next step.
+    if (first == last and not found) or (first < last and min(found, default=0) == first + 1):
         found[first] = alone
     steps = tuple(_agreed(found.get(number, [])) for number in range(first, last + 1))
     if first == last and first in found and max(found) > last:

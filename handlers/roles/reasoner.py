@@ -15,7 +15,8 @@ You are an expert at reasoning. Solve the problem below, and number your steps."
 REASONER = Role.of(
     "reasoner",
     PROMPT,
-    sections=("Problem", "Guidance?", "Advice?"),
+    # What was learned stands before the problem: behind it, a small model worked on that instead.
+    sections=("Guidance?", "Problem", "Advice?"),
     reply=[answer()],
     notes={
         "Guidance": """\

@@ -284,11 +284,16 @@ def text(label: str, about: str, *, unless: tuple[str, tuple[str, ...]] | None =
 
 
 def choice(
-    label: str, choices: Iterable[str], about: str, aliases: Mapping[str, str] | None = None
+    label: str,
+    choices: Iterable[str],
+    about: str,
+    aliases: Mapping[str, str] | None = None,
+    *,
+    implied: tuple[str, str] | None = None,
 ) -> Field:
     """A field that holds one of several words; ``aliases`` are read as the choices that they name."""
     other = tuple((aliases or {}).items())
-    return Field(label, "choice", about, choices=tuple(choices), aliases=other)
+    return Field(label, "choice", about, choices=tuple(choices), aliases=other, implied=implied)
 
 
 def listed(label: str, about: str, *, least: int = 1, most: int | None = None) -> Field:

@@ -203,6 +203,32 @@ GOOD = guided("Guidance", "look at the factors")
 BAD = "Look at the factors."
 
 
+def test_a_note_that_computes_is_no_advice() -> None:
+    """A small model's composer solved the problem, wrongly, and the Reasoner followed: its bullets with numbers go."""
+    note = guided(
+        "Guidance",
+        "Name what is asked, as R1 says.",
+        "Set up 15/4 + 15/2 t = 15.",
+        "Check the sum a second way.",
+    )
+    kept = "### Guidance\n- Name what is asked, as R1 says.\n- Check the sum a second way.\n\n### Problem"
+    _, reasoner, *rest = _composing(note, GOOD, settings=SOFT)
+    assert isinstance(reasoner, Complete)
+    assert "Set up 15/4" in shown(reasoner), "the paper's composer says what it likes"
+    _, reasoner, *rest = _composing(note, GOOD, settings=setting(bullets="soft", figures="drop"))
+    assert isinstance(reasoner, Complete)
+    assert kept in shown(reasoner)
+    facts = [
+        (fact.result, fact.bullets, fact.cut) for fact in rest if isinstance(fact, KnowledgeReached)
+    ]
+    assert facts[0] == ("composed", 2, 1)
+    alone = guided("Guidance", "Take 20% of 25, which is 5.")
+    _, reasoner, *_ = _composing(alone, GOOD, settings=setting(bullets="soft", figures="drop"))
+    assert isinstance(reasoner, Complete)
+    assert reasoner.role == "reasoner", "nobody is asked for a better note"
+    assert "Guidance" not in shown(reasoner)
+
+
 @pytest.mark.claim("mc2-c3", "mc2-c5")
 def test_bad_guidance_is_asked_for_again_with_the_reason() -> None:
     first, second, reasoner, *rest = _composing(BAD, GOOD, GOOD)
@@ -340,7 +366,7 @@ def test_what_a_cut_note_says_as_a_whole_is_its_guidance(said: str, note: str) -
     assert isinstance(first, Complete)
     assert isinstance(reasoner, Complete)
     assert reasoner.role == "reasoner", "nobody is asked again"
-    assert shown(reasoner).endswith(f"### Guidance\n{note}")
+    assert f"### Guidance\n{note}\n\n### Problem\n" in shown(reasoner)
     facts = [fact.result for fact in rest if isinstance(fact, KnowledgeReached)]
     assert facts == ["composed", "composed"]
 

@@ -183,7 +183,7 @@ DECISIONS = [
     (f"{patched('24')}\nSuggestions: none", Decision("patch", "one slip", "done again", "24")),
     (f"{restarted('anew')}\nFinal_answer: ### 24 ###", ANEW),
     (f"{restarted('anew')}\nCorrected_reasoning: so", ANEW),
-    ("Action: 3\nJustification: no advice", Decision("restart")),
+    ("Action: 3\nJustification: no advice", Decision("restart", "no advice")),
     ("Action: 1 or 2 or 3", Decision("restart")),
 ]  # fmt: skip
 

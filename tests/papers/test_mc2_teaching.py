@@ -52,6 +52,7 @@ def service(**values: Any) -> Mc2Settings:
 
 SERVICE = service()
 ASKING = service(clean_reports="ask")
+TAKEN = service(patches="taken")
 
 
 def taught(ran: Ran[Any], name: str = "a", settings: Mc2Settings = SERVICE) -> Member:
@@ -108,9 +109,9 @@ def test_a_restart_that_helped_teaches_every_role_from_both_attempts() -> None:
 def test_a_patch_teaches_how_to_see_the_slip() -> None:
     ran = episode(
         {"reasoner": [solved("23")], "monitor": [audited("YES")], "controller": [patched("24")]},
-        SERVICE,
+        TAKEN,
     )
-    learned_from = learn(batch([taught(ran)]), cooperative, SERVICE)
+    learned_from = learn(batch([taught(ran)]), cooperative, TAKEN)
     assert [one.polarity for one in learned_from.of(LessonDistilled)] == ["both"] * 3
     for question in learned_from.asks("distiller"):
         seen = dict(question.variables)
@@ -248,11 +249,42 @@ def test_a_patch_that_nobody_checks_is_worth_less_than_an_accept() -> None:
         "monitor": [audited("YES")],
         "controller": [patched("24")],
     }
-    ran = episode(script, SERVICE)
+    ran = episode(script, TAKEN)
     assert (ran.result.answer, ran.result.confidence) == ("24", 0.5)
-    assert reflected(ran, SERVICE)["grade"] == "B"
+    assert reflected(ran, TAKEN)["grade"] == "B"
     paper = episode(script)
     assert (paper.result.confidence, reflected(paper)["grade"]) == (1.0, "A")
+
+
+def test_a_patch_that_changes_the_answer_is_no_answer_while_a_round_is_left() -> None:
+    """It sends the Reasoner back, as a restart does; in the last round there is nobody to ask, and it is taken."""
+    again = {
+        "reasoner": [solved("23"), solved("25")],
+        "monitor": [audited("YES"), audited("NO")],
+        "controller": [patched("24")],
+    }
+    ran = episode(again, SERVICE)
+    assert (ran.result.answer, ran.result.ended_by) == ("25", "accepted")
+    assert "one slip" in shown(ran.asks("reasoner")[1]), "and says why"
+    assert reflected(ran, SERVICE)["polarity"] == "both", (
+        "an attempt was sent back, and another one accepted"
+    )
+    last = {
+        "reasoner": [solved("23")] * 3,
+        "monitor": [audited("YES")] * 3,
+        "controller": [patched("24")] * 3,
+    }
+    ended = episode(last, SERVICE)
+    assert (ended.result.answer, ended.result.ended_by) == ("24", "corrected")
+    for answer, reasoner in (("24", solved("24.0")), ("24", "Step 1: I cannot tell.")):
+        same = {
+            "reasoner": [reasoner] * 2,
+            "monitor": [audited("YES")],
+            "controller": [patched(answer)],
+        }
+        taken = episode(same, SERVICE)
+        assert (taken.result.answer, taken.result.ended_by) == ("24", "corrected"), reasoner
+    assert episode(again).result.ended_by == "corrected", "the paper takes it"
 
 
 def test_rules_and_lessons_of_the_controller_speak_of_a_patch() -> None:

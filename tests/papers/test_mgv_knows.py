@@ -155,7 +155,10 @@ def test_similar_cases_are_told_from_the_problem_to_solve() -> None:
     memory = remembering(case("a", answer="17"))
     [attempt, *_] = episode(retrieval(), Model(), memory=memory).asks("reasoner")
     assert "Answer given: 17 (right)" in shown(attempt)
-    assert "the problem to solve is none of them" in shown(attempt)
+    assert "They are done with" in shown(attempt)
+    assert shown(attempt).index("### Similar cases") < shown(attempt).index("### Problem"), (
+        "what is read last is worked on"
+    )
     ran = episode(flavell(assess="verbal", max_rounds=2), Model(["95"], [0.2]), memory=memory)
     looked = [question for question in ran.asks("monitor") if question.template.name != "appraise"]
     assert all("and are not what you examine" in shown(question) for question in looked)

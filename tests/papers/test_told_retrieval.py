@@ -23,8 +23,8 @@ def test_a_search_widens_until_a_threshold_that_fell_is_met() -> None:
     4 experience.felt experience=FOK source=assess value=0.6485 inputs=[[known 0.8452] [unknown 0]] round=0
     5 search.steered round=0 intensity=intensive known=0.8452 unknown=0 threshold=9
     6 reasoner attempt.restate max_tokens=8192 logprobs=True
-        problem: 12 trays of 8 rolls?
         similar_cases: 12 trays of four rolls? / Answer given: 96 (right)
+        problem: 12 trays of 8 rolls?
     """) + answered("7", "95", 0.4, in_round=0) + lines(r"""
     12 thresholds.set round=1 confidence=0.6334 knowing=8.144 factor=0.9048
     13 embed: 12 trays of 8 rolls? / 95
@@ -41,7 +41,7 @@ def test_a_search_widens_until_a_threshold_that_fell_is_met() -> None:
     22 cases.reached round=2 near=3 held=3
     23 experience.felt experience=FOK source=assess value=0.593 inputs=[[known 2.788] [unknown 1.6]] round=2
     24 search.steered round=2 intensity=intensive known=2.788 unknown=1.6 threshold=6.667
-    25 reasoner attempt.restate#1 max_tokens=8192 logprobs=True (problem, similar_cases as before)
+    25 reasoner attempt.restate#1 max_tokens=8192 logprobs=True (similar_cases, problem as before)
     """) + answered("26", "96", 0.5, in_round=2) + lines(r"""
     31 thresholds.set round=3 confidence=0.4246 knowing=5.459 factor=0.6065
     32 embed: 12 trays of 8 rolls? / 96
@@ -93,8 +93,6 @@ def test_a_search_that_hopes_for_nothing_looks_once() -> None:
     5 search.steered round=0 intensity=standard known=0 unknown=1.69 threshold=0
     6 reasoner attempt.direct max_tokens=8192 logprobs=True
         problem: 12 trays of 8 rolls?
-        similar_cases: 12 trays of four rolls? / Answer given: 96 (wrong) /  / 12 trays of nine rolls? / Answer
-            given: 96 (wrong)
     7 generated round=0 role=reasoner source=6 parse=unreadable
     8 experience.felt experience=confidence source=feel value=0 round=0
     9 experience.kept rounds=[0] of=1

@@ -45,7 +45,7 @@ def relearn(batch: Batch, settings: Mc2Settings) -> Steps[None]:
 
 MC2 = Policy(
     name="mc2",
-    version="11",
+    version="12",
     about="Reasoner, Monitor, Controller in rounds; lessons and rules of a batch guide the next",
     settings=Mc2Settings,
     roles=("reasoner", "monitor", "controller", "composer", "distiller", "consolidator"),

@@ -73,6 +73,7 @@ class Guide:
             previous=self.previous.get(role, NOTHING),
             room=room,
             strict=self.settings.bullets == "strict",
+            figures=role != "reasoner" or self.settings.figures == "keep",
             sampling=self.settings.sampling,
         )
         self.previous[role] = bullets = composed.bullets

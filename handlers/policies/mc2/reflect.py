@@ -120,8 +120,8 @@ def reflection(found: Sequence[Turn], ended_by: str, settings: Mc2Settings) -> M
     rated = ratings(len(found), flags, actions, ended_by)
     fallback = bool(found) and found[-1].fallback
     chosen = selection(len(found), actions, ended_by, fallback=fallback)
-    # The last round's restart sent nothing back: no attempt came after it.
-    sent_back = [turn for turn in found[:-1] if turn.action == 3 and not turn.fallback]
+    # What is decided in the last round sends nothing back: no attempt came after it.
+    sent_back = [turn for turn in found[:-1] if turn.action in (2, 3) and not turn.fallback]
     if settings.teaching == "all" and chosen is None and is_mended(ended_by, sent_back):
         chosen = "both"
     asked = tuple(turn.routed for turn in found if turn.action is not None)

@@ -50,10 +50,12 @@ class Mc2Settings(PolicySettings):
         "course": "off",
         "relevance_floor": None,
         "held_out": 0.0,
+        "figures": "keep",
+        "patches": "taken",
         "context_chars": 200_000,
     }
     learning: ClassVar[frozenset[str]]
-    later: ClassVar[frozenset[str]] = frozenset({"composer"})
+    later: ClassVar[frozenset[str]] = frozenset({"composer", "figures", "patches"})
 
     roles: Literal["RMC", "R"] = "RMC"
     """Reasoner, Monitor and Controller; or the Reasoner alone (ablations)."""
@@ -71,6 +73,8 @@ class Mc2Settings(PolicySettings):
     """Whether a report without a fault accepts an answer by itself, or the Controller is asked all the same."""
     patch_grade: Literal["B", "A"] = "B"
     """The grade of an answer patched in the first round: lower than an accept, for nobody checks a patch."""
+    patches: Literal["again", "taken"] = "again"
+    """Whether a patch that changes the answer sends the Reasoner back while a round is left, or is taken unchecked."""
     ask_again: bool = True
     """Whether the Reasoner is asked once more where no answer can be read, with what was wrong."""
     lesson_window: PositiveInt = 3
@@ -106,6 +110,9 @@ class Mc2Settings(PolicySettings):
     """D8: whether more than two new rules are only recorded, or refused."""
     bullets: Literal["soft", "strict"] = "soft"
     """D5: whether surplus bullets are left out, or refused; a long bullet is never cut inside a sentence."""
+    figures: Literal["drop", "keep"] = "drop"
+    """Whether a bullet for the Reasoner that names a number is left out: it solves where it was to advise, and a small
+    model's wrong equation is followed."""
     learn_from: Literal["parsed", "donor"] = "parsed"
     """D9: with the Reasoner alone every parsed episode teaches; with the memory of a donor none does."""
     warm_start: str | None = None
@@ -148,7 +155,9 @@ class Mc2Settings(PolicySettings):
 # the Reasoner alone can work with the memory of a full run (D9).
 Mc2Settings.learning = frozenset(Mc2Settings.model_fields) - {
     "context_chars",
+    "figures",
     "output_cap",
+    "patches",
     "roles",
 }
 

@@ -28,7 +28,7 @@ RULE = "beliefs@1"
 
 MGV_FLAVELL = Policy(
     name="mgv_flavell",
-    version="6",
+    version="7",
     about="feels the difficulty, chooses a strategy, tries it, looks at it from one side",
     settings=FlavellSettings,
     roles=("reasoner", "monitor", "confidence"),
@@ -42,7 +42,7 @@ MGV_FLAVELL = Policy(
 )
 MGV_ACQUISITION = Policy(
     name="mgv_acquisition",
-    version="6",
+    version="7",
     about="works until its judgement of learning meets the norm; more calls where it feels harder",
     settings=AcquisitionSettings,
     roles=("reasoner", "monitor", "confidence"),
@@ -57,7 +57,7 @@ MGV_ACQUISITION = Policy(
 )
 MGV_RETRIEVAL = Policy(
     name="mgv_retrieval",
-    version="6",
+    version="7",
     about="searches by feelings of knowing; accepts less as the search goes on; may withhold",
     settings=RetrievalSettings,
     roles=("reasoner", "monitor", "confidence"),

@@ -122,9 +122,10 @@ def _appraise(mind: Mind, last: str) -> Steps[tuple[float, Diagnosis] | None]:
     return min(1.0, max(0.0, level)), cast("Diagnosis", said.get("Source") or "plain")
 
 
-def shown_cases(mind: Mind, most: int) -> str:
-    """The nearest cases in mind as prompts show them: problem, answer given, how it went."""
-    nearest = sorted(mind.held.values(), key=lambda pair: (-pair[1], pair[0]["id"]))[:most]
+def shown_cases(mind: Mind, most: int, *, right: bool = False) -> str:
+    """The nearest cases in mind as prompts show them: problem, answer given, how it went; or those that went right."""
+    held = (pair for pair in mind.held.values() if not right or pair[0]["outcome"] == "right")
+    nearest = sorted(held, key=lambda pair: (-pair[1], pair[0]["id"]))[:most]
     return "\n\n".join(
         f"{case['problem']}\nAnswer given: {case['answer'] or 'none'} ({case['outcome']})"
         for case, _ in nearest

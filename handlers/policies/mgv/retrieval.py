@@ -138,7 +138,7 @@ def attend(search: Search, width: Intensity) -> tuple[str, str]:
     """The cue: few cases or all in mind. Its name, and the cases as the prompt shows them."""
     mind = search.mind
     most = search.settings.recall_k if width == "standard" else len(mind.held)
-    cases = shown_cases(mind, most)
+    cases = shown_cases(mind, most, right=search.settings.cases == "right")
     return f"{width}\n{cases}", cases
 
 

@@ -158,8 +158,10 @@ class RetrievalSettings(MgvSettings):
         "relevance_floor": None,
         "search": "automatic",
         "first_look": "off",
+        "cases": "all",
         "output_cap": None,
     }
+    later: ClassVar[frozenset[str]] = frozenset({"cases"})
 
     max_rounds: PositiveInt = 6
     """T_search."""
@@ -181,10 +183,12 @@ class RetrievalSettings(MgvSettings):
     """Whether an earlier answer may pass a threshold that has fallen."""
     intensive_factor: PositiveInt = 3
     """After an intensive round so many times ``recall_k`` cases are looked for."""
+    cases: Literal["right", "all"] = "right"
+    """Whether a cue shows those that went right alone: a wrong answer to another problem helps nobody to solve this."""
 
 
 # All other settings change what is felt or tried, hence what cases say: they keep scopes apart.
-NOT_LEARNING = {"parameters", "output_cap", "on_stop", "batch_size", "unread"}
+NOT_LEARNING = {"parameters", "output_cap", "on_stop", "batch_size", "unread", "cases"}
 for _model in (MgvSettings, FlavellSettings, AcquisitionSettings, RetrievalSettings):
     _model.learning = frozenset(_model.model_fields) - NOT_LEARNING
 

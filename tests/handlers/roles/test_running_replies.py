@@ -6,9 +6,10 @@ import pytest
 
 from handlers.policies.baselines.self_refine import CRITIC
 from handlers.roles.controller import CONTROLLER, Decision, decision_of
+from handlers.roles.distiller import DISTILLERS
 from handlers.roles.form import Unreadable
 from handlers.roles.meta_reasoner import META_REASONER
-from handlers.roles.monitor import MONITOR
+from handlers.roles.monitor import report_of
 
 ADVICE = (
     "Reflection: The agent follows a straightforward subtraction strategy, starting with $40 and subtracting the total "
@@ -104,6 +105,36 @@ def test_prose_is_taken_for_no_field(said: str, missing: str) -> None:
 
 def test_a_role_of_long_texts_reads_labels_at_the_start_of_lines_alone() -> None:
     """There a label in a sentence is more likely to be quoted from the work that is looked at."""
-    labels = [field.label for field in MONITOR.reply.fields]
-    said = " ".join(f"{label}: YES." for label in labels)
-    assert isinstance(MONITOR.read(said), Unreadable)
+    role = DISTILLERS["reasoner"].role
+    said = " ".join(
+        f"{field.label}: IF a sum THEN check BECAUSE of slips." for field in role.reply.fields
+    )
+    assert isinstance(role.read(said), Unreadable)
+
+
+def test_a_report_is_read_from_one_line_and_from_its_steps_where_they_are_none() -> None:
+    """As the same model reported; a report that finds no step need not say that nothing was found."""
+    for said, flag in (
+        ("Analysis: off. Error_description: 2/3 was meant. Error_step: 4. Error_found: YES", "YES"),
+        (
+            "Analysis: all hold.\nError_description: None. No step is unreliable.\nError_step: None. No flaw.",
+            "NO",
+        ),
+        (
+            "Error_description: There is no mistake. Therefore, Error_step is NONE and Error_found is NO.",
+            "NO",
+        ),
+        (
+            "Analysis: all hold.\nError_description: None\nError_step: None of them but the last.",
+            None,
+        ),
+        ("Analysis: all hold.\nError_step: NONE\nError_found: perhaps", None),
+        ("Analysis: all hold.", None),
+    ):
+        assert report_of(said).flag == flag, said
+
+
+def test_a_restart_without_advice_is_a_restart() -> None:
+    assert decision_of("Justification: The premise is wrong.\nAction: RESTART") == Decision(
+        "restart", "The premise is wrong."
+    )
