@@ -111,8 +111,8 @@ def orchestrate(episode: Episode) -> Steps[Conclusion]:
 def is_doubted(episode: Episode, decision: Decision) -> bool:
     """Whether a patch sends the Reasoner back as a restart does: it changes the answer, and a round is left.
 
-    Nobody checks a patch. Of 62 that changed an answer, one of a model of 1.5 billion parameters was right, and a
-    quarter of them replaced a right one (``deploy/docs/evidence.md``).
+    Nobody checks a patch. Of 62 that changed an answer, one of a model of 1.5 billion parameters was right, and
+    nineteen replaced a right one (``deploy/docs/evidence.md``).
     """
     settings = episode.settings
     if settings.patches == "taken" or episode.round + 1 == settings.max_rounds:
