@@ -160,9 +160,7 @@ def test_the_oracle_prompt_has_slots_meanings_format_and_scores_a_line_each() ->
     names = ", ".join(f"Step {number + 1}" for number in range(len(STEPS)))
     assert [head for head, _ in question.variables] == ["problem", "trajectory", "steps_to_score"]
     assert dict(question.variables)["steps_to_score"] == names
-    assert said.endswith("with a number behind each name."), (
-        "what a small model reads last it does"
-    )
+    assert said.endswith("with a number behind each name."), "what a small model reads last it does"
 
 
 @pytest.mark.claim("cot2-tab-23")

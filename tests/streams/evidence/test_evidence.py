@@ -334,6 +334,8 @@ def test_what_would_go_another_way_now_is_told(page: Path) -> None:
     assert re.search(r", [1-9] places diverge, 0 model calls$", told.lines[-1])
 
 
+# It verifies every episode of them all: two minutes where other tests share the cores.
+@pytest.mark.timeout(400)
 def test_the_evidence_of_this_repository_holds() -> None:
     page = ROOT / "deploy/docs/evidence.md"
     held = derived(page)

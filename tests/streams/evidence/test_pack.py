@@ -71,7 +71,7 @@ def verified(whole: bytes, *more: object) -> Called:
 def test_evidence_says_what_it_is_of_and_what_it_rests_on(evidence: bytes) -> None:
     said = orjson.loads(lines_in(evidence)[0])
     assert said["product"].startswith("metalogue ")
-    assert said["policies"] == ["mc2@10"]
+    assert said["policies"] == ["mc2@12"]
     assert (said["status"], said["models"]) == ("answered", ["rehearsal"])
     items = said["memory"]["items"]
     assert {item["kind"] for item in items} == {"rule", "lesson"}
@@ -91,8 +91,8 @@ def test_it_is_verified_in_a_process_that_has_nothing_else(evidence: bytes, head
     words = ("verify", "e", "--heads", heads)
     done = subprocess.run(command(*words), env=environment(), capture_output=True, check=False)
     lines = done.stdout.decode().splitlines()
-    assert (done.returncode, lines[-1]) == (0, "verified 2 episodes, 49 facts, 0 model calls")
-    assert "published heads speak of 142 records and messages; 0 since" in lines
+    assert (done.returncode, lines[-1]) == (0, "verified 2 episodes, 48 facts, 0 model calls")
+    assert "published heads speak of 140 records and messages; 0 since" in lines
     assert [path.name for path in Path().iterdir()] == ["e"], "and it leaves nothing"
 
 
