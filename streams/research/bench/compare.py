@@ -12,6 +12,7 @@ from dataclasses import asdict
 from itertools import accumulate, combinations, permutations
 from typing import Any
 
+from schemas.events.episode import Recalled
 from streams.research.analysis.mechanisms import advised, mean_by_arm, pulls
 from streams.research.analysis.statistics import mcnemar, pareto, slope
 from streams.research.bench.cells import NotMeasured, Told, gain
@@ -129,6 +130,22 @@ def _trend(points: Sequence[dict[str, Any]], name: str) -> dict[str, float] | No
 def batch_of(one: Episode) -> int:
     """The batch that an episode belonged to, from 1: it could know what those before it left."""
     return one.case.opened.memory_version + 1
+
+
+# ── Memory ───────────────────────────────────────────────────────────────────────────────────
+
+
+def recalls(group: Sequence[Episode]) -> dict[str, int] | None:
+    """Episodes that asked their memory, and those of them in which it held something for the problem.
+
+    Nothing where none asked. Where it held nothing, a run with experience is the one without, once more.
+    """
+    asked = [
+        [event for _, event in one.case.trace.events if isinstance(event, Recalled)]
+        for one in group
+    ]
+    came = [any(event.items for event in events) for events in asked if events]
+    return {"asked": len(came), "found": sum(came)} if came else None
 
 
 # ── Arms ─────────────────────────────────────────────────────────────────────────────────────

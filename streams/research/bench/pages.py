@@ -169,6 +169,9 @@ def _details(each: Mapping[str, Any]) -> Iterator[str]:
             )
             trends = f"{_trend('accuracy', steps)}{_trend('restarts', steps)}"
             yield f"by {name}: {points}; {trends}"
+    if each["memory"] is not None:
+        asked, found = each["memory"]["asked"], each["memory"]["found"]
+        yield f"memory: asked in {asked} episodes, held something for {found} of them"
     if each["arms"] is not None:
         arms = (f"{a} ×{v['pulls']} mean {v['mean']:.3f}" for a, v in each["arms"]["arms"].items())
         total, lost = each["arms"]["cumulative_reward"][-1], each["arms"]["regret"][-1]
@@ -180,19 +183,23 @@ def _details(each: Mapping[str, Any]) -> Iterator[str]:
         left = f", {said['left_out']} not graded" if said["left_out"] else ""
         over = f"{said['answers']} answers{left}"
         yield f"confidence ({of_source(source)}, {over}): ECE {said['ece']:.3f}, accuracy by coverage {covered}"
+    yield from _lost(each["metrics"])
+    if "judge" in each:
+        yield judge_line(each["judge"])
+    if each["probes"]["episodes"]:
+        yield f"probes: {each['probes']['episodes']} with {each['probes']['calls']} calls"
+
+
+def _lost(metrics: Mapping[str, Any]) -> Iterator[str]:
     gone: list[str] = []
     for name, what in LOST.items():
-        found = each["metrics"][name]
+        found = metrics[name]
         # Only what went wrong: a list of zeros in every run would be read by nobody.
         if found is not None and (found["value"] or found["unknown"]):
             unknown = f" ({found['unknown']:,} unknown)" if found["unknown"] else ""
             gone.append(f"{what} {found['value']:.1f} % of {found['known']:,}{unknown}")
     if gone:
         yield f"lost: {'; '.join(gone)}"
-    if "judge" in each:
-        yield judge_line(each["judge"])
-    if each["probes"]["episodes"]:
-        yield f"probes: {each['probes']['episodes']} with {each['probes']['calls']} calls"
 
 
 LOST = {"cut_off": "replies cut off by their length", "unread": "replies that a default stands in for",

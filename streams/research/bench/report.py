@@ -24,6 +24,7 @@ from streams.research.bench.compare import (
     mcnemar_matrix,
     paired,
     progress,
+    recalls,
     reward_curve,
 )
 from streams.research.bench.plan import Cell, Source
@@ -191,6 +192,7 @@ def figures(results: Results, run: str, data: str, group: Sequence[Episode]) -> 
         "confidence": confidences(cases),
         "batches": progress(group, batch_of),
         "passes": progress(every, lambda one: one.cell.walk),
+        "memory": recalls(group),
         "arms": arms(group),
         "rewards": reward_curve(group),
     }

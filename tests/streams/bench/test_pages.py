@@ -48,6 +48,7 @@ def measured(run: str, **more: Any) -> dict[str, Any]:
         "confidence": {},
         "batches": None,
         "passes": None,
+        "memory": None,
         "arms": None,
         "rewards": [],
         "backbones": "m",
@@ -127,7 +128,7 @@ def eventful() -> dict[str, Any]:
     }
     lost = {"cut_off": of(12.5, 1_600), "unread": of(0.0, 7, 1_200), "unguided": of(0.0)}
     two = measured(
-        "two", data="sums", batches=STEPS, arms=ARMS, confidence=CONFIDENCE,
+        "two", data="sums", batches=STEPS, memory={"asked": 3, "found": 0}, arms=ARMS, confidence=CONFIDENCE,
         accuracy_interval=(30.0, 95.0), rewards=[0.5, 1.0],
         probes={"episodes": 2, "calls": 7, "tokens": 0}, backbones="SIMULATED m",
         judge={"right": 1, "wrong": 2, "unclear": 0, "by": ["j1", "j2"], "accuracy": 0.5, "coverage": 1.0},
@@ -188,6 +189,7 @@ def test_details_tell_what_happened_and_to_whom() -> None:
         "### sums, two",
         "",
         "- by batches: 1:50.0 2:– (of 2/3); accuracy +12.50 points a step, p 0.0312 ",
+        "- memory: asked in 3 episodes, held something for 0 of them",
         "- arms: a1 ×3 mean 0.500, a2 ×1 mean 0.250; reward 1.75, regret 0.25 "
         "(2 pulls brought no reward that could be read)",
         "- confidence (stated, claimed, 3 answers, 1 not graded): ECE 0.125, "

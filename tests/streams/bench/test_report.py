@@ -13,7 +13,7 @@ import pytest
 from handlers.answers.grade import grade_reference
 from handlers.policies.base import Trace
 from schemas.events.base import Event
-from schemas.events.episode import Completed
+from schemas.events.episode import Completed, Recalled
 from schemas.events.reasoning import ControllerActed
 from schemas.outcome import Outcome
 from schemas.usage import Usage
@@ -28,6 +28,7 @@ from streams.research.bench.compare import (
     mcnemar_matrix,
     paired,
     progress,
+    recalls,
 )
 from streams.research.bench.recipe import Place, Recipe
 from streams.research.bench.report import OUTCOMES, report, simulated
@@ -144,6 +145,20 @@ def test_a_batch_is_known_by_the_memory_that_it_could_know() -> None:
     opened: Any = SimpleNamespace(memory_version=4)
     one: Any = SimpleNamespace(case=SimpleNamespace(opened=opened))
     assert batch_of(one) == 5
+
+
+def test_episodes_that_asked_a_memory_are_told_from_those_that_it_helped() -> None:
+    """A graph of 72 principles held nothing for any of 150 episodes, and its row passed for what it learned."""
+    nothing = Recalled(asked="Recall 1", memory_version=3, items=())
+    something = Recalled(asked="Recall 2", memory_version=3, items=(("r1", "d", 0.5),))
+    assert recalls(walk("+-")) is None, "who never asks has none"
+    assert recalls(walk("+-", events=[nothing, nothing])) == {"asked": 2, "found": 0}
+    both = [
+        *walk("+", events=[nothing, something]),
+        *walk("-", events=[nothing], first=1),
+        *walk("+", first=2),
+    ]
+    assert recalls(both) == {"asked": 2, "found": 1}
 
 
 def test_only_first_passes_of_runs_of_their_own_stand_beside_each_other() -> None:
