@@ -135,14 +135,21 @@ def batch_of(one: Episode) -> int:
 # ── Memory ───────────────────────────────────────────────────────────────────────────────────
 
 
+# What these learned are arms and beliefs, which are asked for as they are and not by likeness.
+BELIEVING = frozenset(
+    {"meta_reasoner", "cascade", "mgv_flavell", "mgv_acquisition", "mgv_retrieval"}
+)
+
+
 def recalls(group: Sequence[Episode]) -> dict[str, int] | None:
-    """Episodes that asked their memory, and those of them in which it held something for the problem.
+    """Episodes that asked their memory for items, and those of them in which it held one for the problem.
 
     Nothing where none asked. Where it held nothing, a run with experience is the one without, once more.
     """
     asked = [
         [event for _, event in one.case.trace.events if isinstance(event, Recalled)]
         for one in group
+        if one.case.opened.policy not in BELIEVING
     ]
     came = [any(event.items for event in events) for events in asked if events]
     return {"asked": len(came), "found": sum(came)} if came else None

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from handlers.answers.grade import grade_reference
 from handlers.policies.base import Trace
@@ -153,6 +154,9 @@ def test_episodes_that_asked_a_memory_are_told_from_those_that_it_helped() -> No
     something = Recalled(asked="Recall 2", memory_version=3, items=(("r1", "d", 0.5),))
     assert recalls(walk("+-")) is None, "who never asks has none"
     assert recalls(walk("+-", events=[nothing, nothing])) == {"asked": 2, "found": 0}
+    [one] = walk("+", events=[nothing])
+    opened = structs.replace(one.case.opened, policy="meta_reasoner")
+    assert recalls([replace(one, case=replace(one.case, opened=opened))]) is None, "arms"
     both = [
         *walk("+", events=[nothing, something]),
         *walk("-", events=[nothing], first=1),
