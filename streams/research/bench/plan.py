@@ -316,7 +316,15 @@ class Planner:
             id="-", problem="-", domain=domain, profile=plan.profile, settings=values,
             memory=memory, policy=policy.name,
         )  # fmt: skip
-        return Cell(name, data, seed, walk, plan, scope_of(policy, problem))
+        cell = Cell(name, data, seed, walk, plan, scope_of(policy, problem))
+        # In another domain every memory begins anew, and recipes say so of theirs.
+        same = before is not None and before.plan.domain == domain
+        if before is not None and same and before.scope != cell.scope:
+            raise BadRecipe(
+                f"runs.{name}.continues: what {before.run} learns is another memory, for "
+                f"{unlike(policy, before, cell)} keeps them apart; say in both what is said in one"
+            )
+        return cell
 
     def most_calls(self, cell: Cell) -> int | None:
         """How many calls one problem of a cell takes at most, by its limit and its policy's settings."""
@@ -352,6 +360,19 @@ class Planner:
             stages.append([cell for cell in cells if cell.run in free])
             left = {name: run for name, run in left.items() if name not in free}
         return [stage for stage in stages if stage]
+
+
+def unlike(policy: Policy[Any], one: Cell, other: Cell) -> str:
+    """What parts the memories of two cells of one domain: a policy, or settings as they are spelled."""
+    if one.plan.policy != other.plan.policy:
+        return "the policy"
+    # Settings count as they were set: one that is spelled out at its default is another memory than one
+    # that is left to it.
+    first, second = (
+        policy.settings.learning_values(cell.plan.profile, cell.plan.values)
+        for cell in (one, other)
+    )
+    return ", ".join(name for name in {**first, **second} if first.get(name) != second.get(name))
 
 
 def waits_for(

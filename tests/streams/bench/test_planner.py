@@ -196,6 +196,43 @@ def test_what_others_learned_comes_with_a_cell() -> None:
         assert (on.plan.values, cold.plan.values) == ({}, {})
 
 
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [({"rollouts": 4}, "rollouts"), ({"rollouts": 4, "base": "mc2"}, "rollouts, base"), ({}, "")],
+)
+def test_a_run_goes_on_with_the_memory_that_it_names_or_not_at_all(
+    settings: dict[str, Any], why: str
+) -> None:
+    """A setting that one of them spells out, be it at its default, made the other go on with an empty memory."""
+    data = {"g": {"source": "game24:901-903"}, "h": {"source": "game24:1-3"}}
+    built = {"phase": "build", "neighbours": 3}
+    runs = {
+        "built": {"policy": "graph_memory", "data": ["h"], "settings": built | settings},
+        "used": {
+            "policy": "graph_memory",
+            "data": ["g"],
+            "settings": {"neighbours": 3, "principles_shown": 1},
+            "continues": {"run": "built", "data": "h"},
+        },
+    }
+    made = planner(recipe(runs, data, seeds=[3]), by=find)
+    if not why:
+        assert len({cell.scope for cell in made.cells()}) == 1, "what is not learned by may differ"
+        return
+    with pytest.raises(BadRecipe, match=rf"runs\.used\.continues: .* for {why} keeps them apart"):
+        made.cells()
+
+
+def test_another_policy_s_memory_is_no_memory_to_go_on_with() -> None:
+    data = {"g": {"source": "game24:901-903"}}
+    runs = {
+        "one": {"policy": "mc2"},
+        "two": {"policy": "cascade", "continues": {"run": "one", "data": "g"}},
+    }
+    with pytest.raises(BadRecipe, match="for the policy keeps them apart"):
+        planner(recipe(runs, data, seeds=[3]), by=find).cells()
+
+
 def test_cells_come_in_the_recipe_s_order_where_policy_and_data_are_here(tmp_path: Path) -> None:
     (tmp_path / "own.jsonl").write_text('{"id": "a", "problem": "p"}\n')
     data = {
