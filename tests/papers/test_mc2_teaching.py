@@ -118,6 +118,8 @@ def test_a_patch_teaches_how_to_see_the_slip() -> None:
         assert seen["polarity"].startswith("BOTH: a slip in this attempt was mended, and nobody")
         assert "Corrected_reasoning: done again" in seen["decision"]
         assert not seen["rejected_attempt"]
+    extremes = service(patches="taken", teaching="extremes")
+    assert not learn(batch([taught(ran, settings=extremes)]), cooperative, extremes).requests
 
 
 def test_the_paper_leaves_out_what_was_mended() -> None:
@@ -254,6 +256,8 @@ def test_a_patch_that_nobody_checks_is_worth_less_than_an_accept() -> None:
     assert reflected(ran, TAKEN)["grade"] == "B"
     paper = episode(script)
     assert (paper.result.confidence, reflected(paper)["grade"]) == (1.0, "A")
+    full = service(patches="taken", patch_grade="A")
+    assert episode(script, full).result.confidence == 1.0
 
 
 def test_a_patch_that_changes_the_answer_is_no_answer_while_a_round_is_left() -> None:

@@ -90,6 +90,8 @@ QUIET: Mapping[str, Mapping[str, str]] = {
         "excerpt_chars": f"{PAPERS}/test_mc2_switches.py",
         "learn_from": f"{PAPERS}/test_mc2_switches.py",
         "new_rules": f"{PAPERS}/test_mc2_rules.py",
+        "patch_grade": f"{PAPERS}/test_mc2_teaching.py",
+        "teaching": f"{PAPERS}/test_mc2_teaching.py",
         "warm_start": f"{PAPERS}/test_mc2_switches.py",
     },
     "cot2_meta": {
