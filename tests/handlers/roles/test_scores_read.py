@@ -281,3 +281,22 @@ def test_a_reason_behind_a_name_is_no_second_score_and_none_is_nothing_to_correc
         assert read_scores(f"{once}\n\n{below}", 1, 1) == Reading((HALF,), True), below
     for below in ("Fix: 0.5", "Fix: 0.50", "Logical: None"):
         assert not read_scores(f"{once}\n\n{below}", 1, 1).whole, below
+
+
+def test_scores_before_those_of_the_second_step_are_the_first_ones() -> None:
+    """96 of 230 replies that were not read at once began so: the first heading is missing, and no other."""
+    one = "Semantic: 0.5, Logical: 0.8, Fix: 0.7"
+    said = f"{one}\n\nStep 2\n\nSemantic: 0.6, Logical: 0.9, Fix: 0.5"
+    found = read_scores(said, 1, 2)
+    assert found.whole
+    assert [tuple(map(str, scores)) for scores in found.steps] == [
+        ("1/2", "4/5", "7/10"),
+        ("3/5", "9/10", "1/2"),
+    ]
+    for other in (
+        said.replace("Step 2", "Step 3"),  # of which of two steps is the first line?
+        said.replace(one, f"{one}\n\nStep 1\n\nSemantic: 0.1, Logical: 0.1, Fix: 0"),
+    ):
+        reading = read_scores(other, 1, 3 if "Step 3" in other else 2)
+        assert not reading.whole or reading.steps[0] != found.steps[0], other
+    assert not read_scores(said, 3, 4).whole

@@ -336,25 +336,6 @@ def test_scores_may_stand_in_a_table(first: str) -> None:
     assert not read_scores(table.replace("0.5", "fine"), 1, 2).whole
 
 
-def test_scores_before_those_of_the_second_step_are_the_first_ones() -> None:
-    """96 of 230 replies that were not read at once began so: the first heading is missing, and no other."""
-    one = "Semantic: 0.5, Logical: 0.8, Fix: 0.7"
-    said = f"{one}\n\nStep 2\n\nSemantic: 0.6, Logical: 0.9, Fix: 0.5"
-    found = read_scores(said, 1, 2)
-    assert found.whole
-    assert [tuple(map(str, scores)) for scores in found.steps] == [
-        ("1/2", "4/5", "7/10"),
-        ("3/5", "9/10", "1/2"),
-    ]
-    for other in (
-        said.replace("Step 2", "Step 3"),  # of which of two steps is the first line?
-        said.replace(one, f"{one}\n\nStep 1\n\nSemantic: 0.1, Logical: 0.1, Fix: 0"),
-    ):
-        reading = read_scores(other, 1, 3 if "Step 3" in other else 2)
-        assert not reading.whole or reading.steps[0] != found.steps[0], other
-    assert not read_scores(said, 3, 4).whole
-
-
 def test_scores_of_a_single_step_need_not_name_it() -> None:
     said = "Semantic: 0.5\nLogical: 0.5\nFix: 0.0"
     for whole in (said, f"It fits.\n\n{said}", f"Semantic: it fits well.\n\nStep 3: {SCORED}"):
