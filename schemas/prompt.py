@@ -104,13 +104,13 @@ class Template:
     def user(self, variables: Mapping[str, str]) -> str:
         """The sections with their variables, fenced where they need it. Raises ``KeyError`` for one missing."""
         parts: list[str] = []
-        notes: list[str] = []
+        notes: dict[str, None] = {}  # in order, and what is said of two sections once
         for head, variable, optional, note in self.heads:
             # An empty optional section says nothing, and its note would speak of what is not
             # there.
             if not optional or variables.get(variable):
                 parts.append(head + fenced(variable, variables[variable]))
-                notes += [note] if note else []
+                notes |= {note: None} if note else {}
         last = (self.closing,) if self.closing else ()
         return "\n\n".join((*(("\n".join(notes),) if notes else ()), *parts, *last))
 

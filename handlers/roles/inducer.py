@@ -18,7 +18,7 @@ import orjson
 from handlers.learning.graph import LEAST, MOST
 from handlers.roles.form import Unreadable, Values
 from handlers.roles.objects import objects_in
-from handlers.roles.role import Check, Role, RoleReply, choice, text
+from handlers.roles.role import Check, Role, RoleReply, choice
 from schemas.reply import Field
 
 Analysis: TypeAlias = Literal["contrast", "speculative", "positive"]
@@ -28,39 +28,42 @@ USUAL: Mapping[str, float] = {"high": 75.0, "medium": 60.0, "low": 40.0}
 """The strength that a word stands for where no number was said."""
 
 PROMPT = """\
-You keep a small set of principles for an agent. A principle says what tends to make work of one \
-kind go well or badly; it is drawn from canonical paths, the states that runs went through. Section \
-"Transitions" says what each state means. {analysis} Then decide: create a principle, update one that is \
-there, or skip.
+You keep a small set of principles for an agent that works on problems. A principle tells it what to do, or \
+what to look out for, in problems that it has not met yet. {analysis} A path is the row of states that a run \
+went through; section "Transitions" says what each state means.
 
-What a principle must be:
-- general: it names no detail of a problem, and whoever reads it can act on it at once;
-- hedged as far as the paths are few, brief, and open about what is uncertain;
-- drawn from a real pattern: good decisions, errors that could be avoided, transitions that tell paths \
-apart. Ask yourself whether it is only a familiar kind of problem, be stricter where it may mislead, and \
-prefer simple principles to brittle ones.
+A principle
+- is an instruction that can be followed at once: in which situation, what to do;
+- is general: it names no person, thing or number of a problem, for the next problem is another one;
+- comes of what made the difference: a good decision, an error that could be avoided, a check that was left \
+out. Ask yourself whether it is only a familiar kind of problem, and be stricter where it may mislead;
+- is simple rather than brittle, and as modest as the paths are few.
 
-When to create: only what is distinct from all that is there. What you create is kept beside the rest.
-When to update: where a principle says the same already; weak ones first. Above {limit} principles update \
-one of low or medium confidence instead of creating; create only what is exceptional and wholly \
-distinct, and say in your reasoning that there are so many.
-When to skip: paths are unclear, nothing is new, the difference is small, mere familiarity is not \
-excluded, or there are too many principles and no weak one fits.
+{decide}
 
 Confidence is high, medium or low, with a number from 30 to 85."""
+FIRST = """\
+Create a principle if you can say what made the difference in words that hold for other problems. Skip if \
+the runs do not show it."""
+AGAIN = """\
+Create a principle only if it is distinct from all that are there; it is kept beside them. Update one if it \
+says the same already, weak ones first; your words replace its own, so keep what still holds. Above {limit} \
+principles update one of low or medium confidence instead of creating; create only what is exceptional, and \
+say in your reasoning that there are so many. Skip if the runs do not show what made the difference, or show \
+nothing new."""
+"""What there is to decide where there are no principles yet, and where there are some."""
 
 WORK = """\
-This is an excerpt of what was said and done on that path: use it to see what the path means, and name \
-no detail of it."""
+The work is shown in excerpts. Use it to see what made the difference, and name no detail of it."""
 # A small model put a solution of the problem behind Reasoning, until it was cut.
 CLOSING = """\
-Decide now. Speak of the paths, and do not solve the problem. Fill in each line of the form in a sentence or two, from \
-Decision and Reasoning to Uncertainty_note."""
+Do not solve the problem: it is over. Fill in every line: Decision with one word, Reasoning with what made the \
+difference between the runs, and, if there is a principle in it, Summary and Strategy_principles with what to \
+do in other problems."""
 ANALYSES: Mapping[Analysis, tuple[str, tuple[str, ...]]] = {
     "contrast": (
-        "Two runs of one problem are shown: the path of the one that was right and the path of the one \
-that was wrong. Find the first decision in which they part, and say what it was that led to the one \
-rather than the other.",
+        "Two runs at one problem are shown: one came to the right answer, the other to a wrong one. Find \
+the first decision in which they part, and what it was that led to the one rather than the other.",
         ("Path that succeeded", "Work that succeeded?", "Path that failed", "Work that failed?"),
     ),
     "speculative": (
@@ -78,7 +81,6 @@ merely easy, and skip if you cannot tell.",
 }
 """What each analysis asks for and shows. Source: App. B.2 (three scenarios, each with its prompt)."""
 
-_WHEN = ("Decision", ("create", "update"))
 _RATING = re.compile(r"\(\s*+(\w*+)\s*+,?+\s*+([-+\w.]*+)\s*+\)")
 _WORD = re.compile(r"\w")
 # A word and a number that another sign parts, or a number in percent.
@@ -112,28 +114,47 @@ class Inducing(Role):
         return values if check is None else check(values, text) or values
 
 
-def inducer(limit: int, analysis: Analysis = "contrast") -> Inducing:
-    """The Inducer of one analysis that keeps to so many principles."""
+def inducer(limit: int, analysis: Analysis = "contrast", *, first: bool = False) -> Inducing:
+    """The Inducer of one analysis that keeps to so many principles; ``first``: there are none yet."""
     asked, paths = ANALYSES[analysis]
+    # Where there is nothing to update, a small model that is offered it makes up an id.
+    present = () if first else ("Principles so far?", "How many there are")
+    decisions = ("create", "skip") if first else ("create", "update", "skip")
+    made = ("Decision", decisions[:-1])
+    target = Field("Target_meta_id", "text", "the id to update", when=("Decision", ("update",)))
     return Inducing.of(
         "inducer",
-        PROMPT.format(limit=limit, analysis=asked),
-        sections=("Transitions", *paths, "Principles so far?", "How many there are"),
+        PROMPT.format(analysis=asked, decide=FIRST if first else AGAIN.format(limit=limit)),
+        sections=("Transitions", *paths, *present),
         notes={"Work that succeeded": WORK, "Work that failed": WORK},
-        template=f"inducer.{analysis}",
+        template=f"inducer.{analysis}{'.first' if first else ''}",
         reply=(
-            choice("Decision", ("create", "update", "skip"), "what becomes of the set"),
-            Field("Target_meta_id", "text", "the id to update", when=("Decision", ("update",))),
-            text("Reasoning", "why, in a sentence or two on the paths"),
-            Field("Summary", "text", "the principle in one or two sentences", when=_WHEN),
+            choice("Decision", decisions, f"one of the words {', '.join(decisions)}"),
+            *(() if first else (target,)),
+            Field(
+                "Reasoning",
+                "text",
+                "what made the difference between the runs, in a sentence or two",
+                required=False,
+            ),
+            Field(
+                "Summary",
+                "text",
+                "the principle for other problems, in one or two sentences",
+                when=made,
+            ),
             Field(
                 "Strategy_principles",
                 "list",
-                "principles to act on, each with its confidence, such as (high, 75)",
+                "single steps to follow, each with its confidence, such as (high, 75)",
+                least=0,
                 most=6,
-                when=_WHEN,
+                when=made,
             ),
-            Field("Overall_confidence", "choice", "of all", choices=WORDS, when=_WHEN),
+            # What leaves its confidence open is held for middling, and a summary can stand alone.
+            Field(
+                "Overall_confidence", "choice", "of all", choices=WORDS, required=False, when=made
+            ),
             Field("Evidence_paths", "number", "paths that bear it out", required=False),
             Field("Uncertainty_note", "text", "what is uncertain", required=False),
         ),
@@ -233,13 +254,15 @@ def rating(item: str) -> re.Match[str] | None:
 def made_of(said: RoleReply) -> Made:
     """The principle of a readable reply that creates or updates."""
     overall = said.get("Overall_confidence") or "medium"
-    strategies = tuple(rated(item, overall) for item in said.items("Strategy_principles"))
+    items = [rated(item, overall) for item in said.items("Strategy_principles")]
     # The score of the whole is reckoned here from its parts, since a model's own mean need not
     # agree with them.
-    score = sum(each[2] for each in strategies) / len(strategies)
+    scores = [each[2] for each in items] or [USUAL[overall]]
+    score = sum(scores) / len(scores)
     return Made(
         said.get("Summary") or "",
-        strategies,
+        # A small model writes a rating where a step was asked for: it counts, and there is nothing to show.
+        tuple(each for each in items if each[0]),
         overall,
         round(score, 6),
         said.get("Uncertainty_note") or "",

@@ -80,7 +80,51 @@ def test_what_the_inducer_is_told() -> None:
     assert "familiar" in text
     assert "Above 30 principles" in text
     assert "JSON" not in text, "one form is asked for; the paper's object is read all the same"
-    assert all(f"\nWhen to {each}: " in text for each in ("create", "update", "skip"))
+    assert "Decision: create | update | skip" in text
+
+
+def test_without_a_principle_nothing_is_said_of_updates() -> None:
+    """Offered an update where nothing stood, a small model named a principle that it made up."""
+    [question] = contrast(principle()).asks("inducer")
+    text = shown(question)
+    assert question.template.name == "inducer.contrast.first"
+    assert "Decision: create | skip" in text
+    assert not any(word in text for word in ("pdate", "Target_meta_id", "Principles so far"))
+
+
+def test_what_is_said_of_two_sections_is_said_once() -> None:
+    paths = {"transitions": "t", "path_that_succeeded": GOOD, "path_that_failed": BAD}
+    asked = ROLE.template.user(
+        {
+            **paths,
+            "work_that_succeeded": "a",
+            "work_that_failed": "b",
+            "principles_so_far": "",
+            "how_many_there_are": "1",
+        }
+    )
+    assert asked.count("The work is shown in excerpts") == 1
+
+
+def test_a_summary_alone_is_a_principle_of_middling_strength() -> None:
+    """Half of a small model's principles had no steps under them, or ratings without a step."""
+    for steps, score in (("NONE", 60.0), ("\n- (high, 75)\n- (high, 85)", 80.0)):
+        said = f"Decision: create\nSummary: Read the question again.\nStrategy_principles: {steps}"
+        [fact] = contrast(said).of(PrincipleInduced)
+        assert (fact.decision, fact.summary, fact.strategies) == (
+            "create",
+            "Read the question again.",
+            (),
+        )
+        assert (fact.score, fact.confidence, fact.reason) == (score, "medium", "")
+
+
+def test_a_skip_needs_no_reasons() -> None:
+    for reply in ("Decision: skip", "Decision: skip\nReasoning: NONE\nSummary: NONE"):
+        ran = contrast(reply)
+        assert len(ran.asks("inducer")) == 1
+        [fact] = ran.of(PrincipleInduced)
+        assert fact.decision == "skip"
 
 
 @pytest.mark.claim("gm-prompt-c")

@@ -245,12 +245,18 @@ def test_a_transcript_tells_replies_calls_and_the_end_in_order() -> None:
     assert transcript([], SILENT, 8_000) == "[end: no answer]"
 
 
-def test_a_reply_takes_a_quarter_of_the_room_and_a_result_an_eighth() -> None:
+def test_a_reply_takes_an_equal_share_of_the_room_but_at_least_a_quarter() -> None:
+    """And what a tool returned half of it. Of two replies one alone was shown whole, and of five the last were lost."""
+    for count, share in ((1, 800), (2, 400), (3, 266), (4, 200), (6, 200)):
+        events = run(*[said("r" * 900)] * (count - 1), called(text="t" * 900))
+        *replies, result, end = transcript(events, ANSWERED, 800).split("\n\n")
+        assert end == "[end: an answer]"
+        if count <= 3:
+            assert [len(each.removeprefix("[reply]\n")) for each in replies] == [share] * (
+                count - 1
+            )
+            assert len(result.removeprefix("[tool search: found]\n")) == share // 2
     events = run(said("r" * 900), called(text="t" * 900))
-    reply, result, end = transcript(events, ANSWERED, 800).split("\n\n")
-    assert len(reply.removeprefix("[reply]\n")) == 200
-    assert len(result.removeprefix("[tool search: found]\n")) == 100
-    assert end == "[end: an answer]"
     short = transcript(events, ANSWERED, 60)
     assert len(short) == 60
     assert short.startswith("[reply]\nr")

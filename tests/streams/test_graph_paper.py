@@ -92,7 +92,8 @@ class Scripted:
     def inducer(self, request: ModelRequest) -> str:
         """What tells the paths apart; every other time the opposite."""
         assert part(request, "Path that succeeded") == SEARCHED
-        assert part(request, "Path that failed") == GUESSED
+        # Where there are no principles yet, this section is the last, with the closing words behind it.
+        assert part(request, "Path that failed").partition("\n\n")[0] == GUESSED
         held = part(request, "Principles so far")
         if HELPS in held and HARMS in held:
             return json.dumps({"decision": "skip", "reasoning": "both are there"})

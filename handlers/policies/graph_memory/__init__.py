@@ -17,7 +17,6 @@ from handlers.policies.graph_memory.runs import canonical, transcript
 from handlers.policies.graph_memory.settings import GraphSettings, base_of, unlearnable
 from handlers.policies.graph_memory.weigh import weigh
 from handlers.policies.taken import ENDED_BY, trace_of
-from handlers.roles.excerpt import excerpt
 from schemas.asking import Steps
 from schemas.events.traces import TraceTaken
 from schemas.problem import Profile
@@ -74,8 +73,7 @@ def grounded(trace: Trace, conclusion: Conclusion, settings: GraphSettings) -> d
     path = {"path": canonical(trace.events, conclusion, settings)}
     if not settings.excerpt_chars:
         return path
-    whole = transcript(trace.events, conclusion, settings.transcript_chars)
-    return {**path, "excerpt": excerpt(whole, settings.excerpt_chars)}
+    return {**path, "excerpt": transcript(trace.events, conclusion, settings.excerpt_chars)}
 
 
 def learn(batch: Batch, settings: GraphSettings) -> Steps[None]:
@@ -119,7 +117,7 @@ def usual(profile: Profile, tools: bool) -> dict[str, Any]:
 
 GRAPH_MEMORY = Policy(
     name="graph_memory",
-    version="9",
+    version="10",
     about="principles that similar cases activate in a weighted graph guide search and answer",
     settings=GraphSettings,
     roles=(*dict.fromkeys(r for base in BASES.values() for r in base.roles), "inducer", "grounder"),

@@ -85,13 +85,9 @@ def induce(given: Induced, growing: Growing, settings: GraphSettings) -> Steps[N
     if grounds is None:
         return
     held = growing.graph["principles"]
-    said = yield from inducer(settings.principle_limit, grounds.case).put(
-        {
-            "transitions": settings.states.described(),
-            **grounds.sections,
-            "principles_so_far": "\n\n".join(listed(growing.graph)),
-            "how_many_there_are": str(len(held)),
-        },
+    asked = inducer(settings.principle_limit, grounds.case, first=not held)
+    said = yield from asked.put(
+        {"transitions": settings.states.described(), **grounds.sections, **present(growing.graph)},
         check=checked(frozenset(held)),
     )
     refused = _refusal(said, len(held), settings)
@@ -229,6 +225,16 @@ def matched(state: graph.Graph, vector: Sequence[float], above: float) -> str | 
     ]
     found = min(scored, default=None)
     return found[1] if found is not None and -found[0] >= above else None
+
+
+def present(state: graph.Graph) -> dict[str, str]:
+    """The sections on the principles that there are; none where there are none."""
+    held = listed(state)
+    return (
+        {"principles_so_far": "\n\n".join(held), "how_many_there_are": str(len(held))}
+        if held
+        else {}
+    )
 
 
 def listed(state: graph.Graph) -> list[str]:

@@ -99,9 +99,9 @@ def rolled_out(member: Member, seed: int, settings: GraphSettings) -> Steps[Ran]
     outcome: Outcome = "withheld"
     if conclusion.answer is not None:
         outcome = yield from Check(*asked_of(member, conclusion.answer))
-    whole = transcript(watch.events, conclusion, settings.transcript_chars)
-    said = excerpt(whole, settings.excerpt_chars)
+    said = transcript(watch.events, conclusion, settings.excerpt_chars)
     if settings.grounding == "model":
+        whole = transcript(watch.events, conclusion, settings.transcript_chars)
         path = yield from read(member, whole, settings.states)
         return Ran(path, outcome, "probe", said)
     return Ran(canonical(watch.events, conclusion, settings), outcome, "probe", said)
@@ -126,17 +126,19 @@ def canonical(
 def transcript(events: Sequence[tuple[str, Event]], conclusion: Conclusion, chars: int) -> str:
     """What the agent said, what its tools returned and how it ended, in order, head and tail.
 
-    A reply stands with its reasoning and takes a quarter of the room at most, what a tool returned an
-    eighth: a path hangs on what the agent does with it.
+    A reply stands with its reasoning and takes a quarter of the room at most, or its equal share where there
+    are fewer; what a tool returned takes half of that: a path hangs on what the agent does with it.
 
     Source: trainable graph memory, App. B.1 (the sequence of reasoning and tool calls).
     """
+    told = [e for e in leading(events, conclusion.answer) if isinstance(e, (Completed, ToolCalled))]
+    share = chars // max(min(len(told), 4), 1)
     parts: list[str] = []
-    for event in leading(events, conclusion.answer):
+    for event in told:
         if isinstance(event, Completed):
-            parts.append(f"[reply]\n{excerpt(event.text.strip(), chars // 4)}")
-        elif isinstance(event, ToolCalled):
-            came = excerpt(event.text, chars // 8) or "nothing"
+            parts.append(f"[reply]\n{excerpt(event.text.strip(), share)}")
+        else:
+            came = excerpt(event.text, share // 2) or "nothing"
             parts.append(f"[tool {event.tool}: {event.result}]\n{came}")
     ended = "an answer" if conclusion.answer is not None else "no answer"
     return excerpt("\n\n".join((*parts, f"[end: {ended}]")), chars)

@@ -36,7 +36,9 @@ MADE: Mapping[str, tuple[Role, ...]] = {
         *(each.role for each in DISTILLERS.values()),
         *(each.role for each in BATCH_DISTILLERS.values()),
     ),
-    "handlers.roles.inducer": tuple(inducer(50, analysis) for analysis in ANALYSES),
+    "handlers.roles.inducer": tuple(
+        inducer(50, analysis, first=first) for analysis in ANALYSES for first in (False, True)
+    ),
     "handlers.roles.meta_reasoner": (picker(("A", "B")),),
 }
 """Roles that a module holds in a larger thing, or makes from what it is given: there a stand-in."""
