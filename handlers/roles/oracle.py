@@ -133,7 +133,8 @@ def read_scores(text: str, first: int, last: int) -> Reading:
 
     Steps before them may be scored once more: they are in the trajectory, and what is said of them is left out.
     Of a step behind the last there is none: whoever scores it has numbered steps of his own. Where one step is
-    asked for and all of those are scored alike, that is its score.
+    asked for and all of those are scored alike, that is its score. Scores that name no step are of the steps in
+    their order, if there are as many.
     """
     text = _spelled_out(text, first)
     values = ORACLE.read(text)
@@ -196,6 +197,10 @@ def _read(lines: str, first: int, last: int) -> tuple[tuple[Scores, ...], bool]:
     # Of a single step the scores need not say of which, nor the first ones before those of the next step.
     if (first == last and not found) or (first < last and min(found, default=0) == first + 1):
         found[first] = alone
+    # Where no step is named at all, and there are as many lines of scores as steps were asked for, they stand in
+    # their order.
+    elif not found and len(alone) == last - first + 1:
+        found = {number: [line] for number, line in enumerate(alone, first)}
     steps = tuple(_agreed(found.get(number, [])) for number in range(first, last + 1))
     if first == last and first in found and max(found) > last:
         # Whoever is asked of one thought and scores the lines that it numbers, all of them alike,
@@ -242,9 +247,13 @@ def _rows(text: str) -> Iterator[tuple[int, str]]:
             if said:
                 yield number, said
             number, said = int(step[1]), _scores_of(step[2])
-        # The bound keeps what is said of one step short, however many lines follow it.
-        elif _BELOW.match(line) and len(said) < LINE_CHARS:
-            said = f"{said}, {line[:LINE_CHARS]}"
+        elif _BELOW.match(line):
+            if number == UNNAMED and said and _is_whole(line):
+                yield number, said
+                said = ""
+            # The bound keeps what is said of one step short, however many lines follow it.
+            if len(said) < LINE_CHARS:
+                said = f"{said}, {line[:LINE_CHARS]}"
     if said:
         yield number, said
 
@@ -252,7 +261,12 @@ def _rows(text: str) -> Iterator[tuple[int, str]]:
 def _numbered(line: str) -> re.Match[str] | None:
     """A line that a number opens and that has a score behind each name: the number is that of its step."""
     found = _NUMBERED.match(line)
-    return found if found and all(pattern.search(found[2]) for pattern in _FIELDS) else None
+    return found if found and _is_whole(found[2]) else None
+
+
+def _is_whole(line: str) -> bool:
+    """Whether a line has something behind each of the three names."""
+    return all(pattern.search(line[:LINE_CHARS]) for pattern in _FIELDS)
 
 
 def _scores_of(said: str) -> str:

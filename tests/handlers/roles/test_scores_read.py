@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from handlers.roles.confidence import read_confidence
 from handlers.roles.form import Unreadable
 from handlers.roles.judge import read_value
-from handlers.roles.oracle import Reading, bounded, merged, question, read_scores
+from handlers.roles.oracle import NAMES, Reading, bounded, merged, question, read_scores
 from handlers.roles.progress_judge import (
     JUDGES,
     Form,
@@ -63,6 +65,7 @@ SCALED = """\
 PYTHON = (
     "{'Scores': {'Step 1': {'Semantic': 0.5, 'Logical': 0.4, 'Fix': 0}, 'Step 2': [1, 0.9, 0]}}"
 )
+UNNAMED = "Semantic: 0.5, Logical: 0.4, Fix: 0\n\nSemantic: 1.0, Logical: 90%, Fix: none"
 BARE_LIST = """[
   {"step": 1, "semantic": 0.5, "logical": 0.4, "fix": 0},
   {"step": 2, "semantic": 1, "logical": 0.9, "fix": 0}
@@ -84,6 +87,8 @@ LISTED = '{"why": "well", "Scores": [[0.5, 0.4, 0], [1, 0.9, 0]]}'
         (BARE, ""),
         (SCALED, ""),
         (PYTHON, ""),
+        (UNNAMED, ""),
+        (f"Both are sound.\nScores:\n{UNNAMED}", "Both are sound."),
         (f"```json\n{BARE_LIST}\n```", ""),
         (LISTED, "well"),
     ],
@@ -95,6 +100,21 @@ def test_two_steps_are_scored_in_many_ways(reply: str, reasons: str) -> None:
     )
     found = read_scores(reply, 1, 2)
     assert (found.steps, found.whole, found.reasons) == (expected, True, reasons)
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 20)] * 3), min_size=2, max_size=9), st.integers(1, 5))
+def test_lines_that_name_no_step_are_of_the_steps_in_their_order(
+    scores: list[tuple[int, int, int]], first: int
+) -> None:
+    """More than half of a small model's unread scores were as many lines as steps, and named none."""
+    wanted = tuple(tuple(Fraction(each, 20) for each in step) for step in scores)
+    lines = [
+        ", ".join(f"{name}: {each / 20}" for name, each in zip(NAMES, step, strict=True))
+        for step in scores
+    ]
+    last = first + len(scores) - 1
+    assert read_scores("\n\n".join(lines), first, last) == Reading(wanted, True)
+    assert not read_scores("\n".join(lines), first, last + 1).whole
 
 
 def read(reply: str, first: int, last: int) -> tuple[list[tuple[str | None, ...]], bool]:
@@ -119,6 +139,11 @@ def read(reply: str, first: int, last: int) -> tuple[list[tuple[str | None, ...]
         ("Semantic: 0.5\nLogical: 0.4\nFix: 0", 1, 2, [NONE, NONE], False),
         (f"{line(1, FIRST)} (Semantic=1)", 1, 1, [(None, "0.4", "0")], False),
         ('{"Step 1": [0.5, 0.4]}', 1, 1, [NONE], False),
+        (UNNAMED, 2, 3, [FIRST, SECOND], True),
+        (UNNAMED, 1, 3, [NONE, NONE, NONE], False),
+        (UNNAMED, 1, 1, [NONE], False),
+        (f"{UNNAMED}\n{UNNAMED}", 1, 2, [NONE, NONE], False),
+        (f"Semantic: 0.5, Logical: 0.4, Fix: 0\n{line(2, SECOND)}", 1, 2, [FIRST, SECOND], True),
         ("Fine.", 1, 1, [NONE], False),
         ("1. Semantic: 0.9\n2. Logical: 0.4\n3. Fix: 0", 1, 2, [NONE, NONE], False),
         ("1. Semantic=1, Logical=0.9, Fix=0", 2, 2, [NONE], False),
