@@ -279,7 +279,7 @@ class _Course:
             unknown = before is None or chain.tokens is None
             spent.append(None if unknown else (before or 0) + (chain.tokens or 0))
         kinds = tuple(chain.kind for chain in chains)
-        return cls(kinds, tuple(_winners(chains)), tuple(spent))
+        return cls(kinds, tuple(winners(chains)), tuple(spent))
 
 
 def _outcomes(rule: Rule, orders: Sequence[Sequence[_Course]]) -> list[_Outcome]:
@@ -308,7 +308,7 @@ def _mean(tokens: Sequence[float | None]) -> float | None:
     return fsum(known) / len(known) if len(known) == len(tokens) else None
 
 
-def _winners(chains: Sequence[Chain]) -> Iterator[bool]:
+def winners(chains: Sequence[Chain]) -> Iterator[bool]:
     """For each number of chains whether their ``winner`` is right."""
     seen: dict[str, tuple[int, bool]] = {}
     votes: Counter[str] = Counter()

@@ -27,6 +27,7 @@ from streams.research.analysis.sampling import (
     until_sure,
     vote_of,
     winner,
+    winners,
 )
 
 
@@ -41,6 +42,12 @@ def bank(*said: str, tokens: int | None = 10) -> list[Drawn]:
 
 def named(found: list[Sampled]) -> dict[str, Sampled]:
     return {each.rule: each for each in found}
+
+
+@given(st.text("xab.", min_size=1, max_size=20))
+def test_the_winners_of_a_growing_bank_are_those_of_its_beginnings(said: str) -> None:
+    drawn = chains(said)
+    assert list(winners(drawn)) == [winner(drawn[:n])[0] for n in range(1, len(drawn) + 1)]
 
 
 def test_a_problem_that_all_chains_solve_takes_as_few_as_each_rule_needs() -> None:
