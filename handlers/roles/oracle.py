@@ -134,7 +134,7 @@ def read_scores(text: str, first: int, last: int) -> Reading:
     Steps before them may be scored once more: they are in the trajectory, and what is said of them is left out.
     Of a step behind the last there is none: whoever scores it has numbered steps of his own. Where one step is
     asked for and all of those are scored alike, that is its score. Scores that name no step are of the steps in
-    their order, if there are as many.
+    their order, if there are as many; of more, all alike, each step has them.
     """
     text = _spelled_out(text, first)
     values = ORACLE.read(text)
@@ -197,10 +197,8 @@ def _read(lines: str, first: int, last: int) -> tuple[tuple[Scores, ...], bool]:
     # Of a single step the scores need not say of which, nor the first ones before those of the next step.
     if (first == last and not found) or (first < last and min(found, default=0) == first + 1):
         found[first] = alone
-    # Where no step is named at all, and there are as many lines of scores as steps were asked for, they stand in
-    # their order.
-    elif not found and len(alone) == last - first + 1:
-        found = {number: [line] for number, line in enumerate(alone, first)}
+    elif not found:
+        found = dict(enumerate(_in_order(alone, last - first + 1), first))
     steps = tuple(_agreed(found.get(number, [])) for number in range(first, last + 1))
     if first == last and first in found and max(found) > last:
         # Whoever is asked of one thought and scores the lines that it numbers, all of them alike,
@@ -210,6 +208,15 @@ def _read(lines: str, first: int, last: int) -> tuple[tuple[Scores, ...], bool]:
             return (agreed,), True
     is_whole = max(found, default=0) <= last and all(None not in each for each in steps)
     return steps, is_whole
+
+
+def _in_order(lines: Sequence[str], count: int) -> list[list[str]]:
+    """Lines that name no step, by step: one each, or all for each where there are more and they say the same."""
+    if len(lines) == count:
+        return [[line] for line in lines]
+    # Fewer may be of the whole, and of more that differ nobody can say which is whose.
+    is_more = len(lines) > count and None not in _agreed(lines)
+    return [list(lines)] * count if is_more else []
 
 
 def _agreed(lines: Sequence[str]) -> Scores:

@@ -66,6 +66,7 @@ PYTHON = (
     "{'Scores': {'Step 1': {'Semantic': 0.5, 'Logical': 0.4, 'Fix': 0}, 'Step 2': [1, 0.9, 0]}}"
 )
 UNNAMED = "Semantic: 0.5, Logical: 0.4, Fix: 0\n\nSemantic: 1.0, Logical: 90%, Fix: none"
+ALIKE = "Semantic: 0.5, Logical: 0.4, Fix: 0"
 BARE_LIST = """[
   {"step": 1, "semantic": 0.5, "logical": 0.4, "fix": 0},
   {"step": 2, "semantic": 1, "logical": 0.9, "fix": 0}
@@ -115,6 +116,9 @@ def test_lines_that_name_no_step_are_of_the_steps_in_their_order(
     last = first + len(scores) - 1
     assert read_scores("\n\n".join(lines), first, last) == Reading(wanted, True)
     assert not read_scores("\n".join(lines), first, last + 1).whole
+    if len(lines) > 2:
+        alike = len(set(lines)) == 1
+        assert read_scores("\n".join(lines), first, last - 1).whole is alike
 
 
 def read(reply: str, first: int, last: int) -> tuple[list[tuple[str | None, ...]], bool]:
@@ -143,6 +147,8 @@ def read(reply: str, first: int, last: int) -> tuple[list[tuple[str | None, ...]
         (UNNAMED, 1, 3, [NONE, NONE, NONE], False),
         (UNNAMED, 1, 1, [NONE], False),
         (f"{UNNAMED}\n{UNNAMED}", 1, 2, [NONE, NONE], False),
+        (f"{ALIKE}\n{ALIKE}\n{ALIKE}", 1, 2, [FIRST, FIRST], True),
+        (ALIKE, 1, 2, [NONE, NONE], False),
         (f"Semantic: 0.5, Logical: 0.4, Fix: 0\n{line(2, SECOND)}", 1, 2, [FIRST, SECOND], True),
         ("Fine.", 1, 1, [NONE], False),
         ("1. Semantic: 0.9\n2. Logical: 0.4\n3. Fix: 0", 1, 2, [NONE, NONE], False),
