@@ -114,7 +114,8 @@ def test_lines_that_name_no_step_are_of_the_steps_in_their_order(
         for step in scores
     ]
     last = first + len(scores) - 1
-    assert read_scores("\n\n".join(lines), first, last) == Reading(wanted, True)
+    found = read_scores("\n\n".join(lines), first, last)
+    assert (found.steps, found.whole) == (wanted, True)
     assert not read_scores("\n".join(lines), first, last + 1).whole
     if len(lines) > 2:
         alike = len(set(lines)) == 1
