@@ -38,6 +38,25 @@ def tracked() -> tuple[Path, ...]:
     return tuple(path for path in paths if path.is_file())
 
 
+TOP = {
+    *(
+        ".ci",
+        ".editorconfig",
+        ".gitignore",
+        ".pre-commit-config.yaml",
+        "pyproject.toml",
+        "Makefile",
+    ),
+    *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE"),
+    *("streams", "handlers", "state", "schemas", "deploy", "tests"),
+}
+
+
+def test_the_top_level_holds_what_was_fixed_and_nothing_that_a_command_left() -> None:
+    """What ``analyse`` writes where it is started was committed twice."""
+    assert {path.relative_to(ROOT).parts[0] for path in tracked()} == TOP
+
+
 def sources(*folders: str) -> list[Path]:
     """Python files in folders."""
     within = [ROOT / folder for folder in folders]
