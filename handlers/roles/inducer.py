@@ -57,9 +57,14 @@ WORK = """\
 The work is shown in excerpts. Use it to see what made the difference, and name no detail of it."""
 # A small model put a solution of the problem behind Reasoning, until it was cut.
 CLOSING = """\
-Do not solve the problem: it is over. Fill in every line: Decision with one word, Reasoning with what made the \
-difference between the runs, and, if there is a principle in it, Summary and Strategy_principles with what to \
-do in other problems."""
+Do not solve the problem: it is over. Fill in every line: Decision with one word, Reasoning with {found}, and, if \
+there is a principle in it, Summary and Strategy_principles with what to do in other problems."""
+FOUND: Mapping[Analysis, str] = {
+    "contrast": "what made the difference between the runs",
+    "speculative": "what might have helped",
+    "positive": "which decisions served it",
+}
+"""What an analysis is to come to."""
 ANALYSES: Mapping[Analysis, tuple[str, tuple[str, ...]]] = {
     "contrast": (
         "Two runs at one problem are shown: one came to the right answer, the other to a wrong one. Find \
@@ -134,7 +139,7 @@ def inducer(limit: int, analysis: Analysis = "contrast", *, first: bool = False)
             Field(
                 "Reasoning",
                 "text",
-                "what made the difference between the runs, in a sentence or two",
+                f"{FOUND[analysis]}, in a sentence or two",
                 required=False,
             ),
             Field(
@@ -158,7 +163,7 @@ def inducer(limit: int, analysis: Analysis = "contrast", *, first: bool = False)
             Field("Evidence_paths", "number", "paths that bear it out", required=False),
             Field("Uncertainty_note", "text", "what is uncertain", required=False),
         ),
-        closing=CLOSING,
+        closing=CLOSING.format(found=FOUND[analysis]),
     )
 
 

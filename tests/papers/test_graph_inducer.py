@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from handlers.roles.form import Unreadable
-from handlers.roles.inducer import checked, inducer, rated, strength
+from handlers.roles.inducer import Analysis, checked, inducer, rated, strength
 from schemas.events.graph import PrincipleInduced
 from schemas.questions import Complete
 from tests.papers.gm_says import (
@@ -90,6 +90,14 @@ def test_without_a_principle_nothing_is_said_of_updates() -> None:
     assert question.template.name == "inducer.contrast.first"
     assert "Decision: create | skip" in text
     assert not any(word in text for word in ("pdate", "Target_meta_id", "Principles so far"))
+
+
+@pytest.mark.parametrize("analysis", ["speculative", "positive"])
+@pytest.mark.parametrize("first", [False, True])
+def test_where_no_two_runs_are_held_together_none_is_asked_for_their_difference(
+    analysis: Analysis, first: bool
+) -> None:
+    assert "difference between the runs" not in inducer(30, analysis, first=first).template.text
 
 
 def test_what_is_said_of_two_sections_is_said_once() -> None:

@@ -245,17 +245,20 @@ def test_a_transcript_tells_replies_calls_and_the_end_in_order() -> None:
     assert transcript([], SILENT, 8_000) == "[end: no answer]"
 
 
-def test_a_reply_takes_an_equal_share_of_the_room_but_at_least_a_quarter() -> None:
-    """And what a tool returned half of it. Of two replies one alone was shown whole, and of five the last were lost."""
-    for count, share in ((1, 800), (2, 400), (3, 266), (4, 200), (6, 200)):
+def test_up_to_four_replies_share_the_room_and_of_more_the_first_and_last_are_seen() -> None:
+    """What a tool returned takes half a share."""
+    for count, share in ((1, 800), (2, 400), (3, 266)):
         events = run(*[said("r" * 900)] * (count - 1), called(text="t" * 900))
         *replies, result, end = transcript(events, ANSWERED, 800).split("\n\n")
+        shares = [len(each.removeprefix("[reply]\n")) for each in replies]
+        assert shares == [share] * (count - 1)
+        assert len(result.removeprefix("[tool search: found]\n")) == share // 2
         assert end == "[end: an answer]"
-        if count <= 3:
-            assert [len(each.removeprefix("[reply]\n")) for each in replies] == [share] * (
-                count - 1
-            )
-            assert len(result.removeprefix("[tool search: found]\n")) == share // 2
+    many = transcript(run(*[said(letter * 900) for letter in "abcdef"]), ANSWERED, 800)
+    assert len(many) == 800
+    assert many.startswith("[reply]\naaa")
+    assert many.endswith("fff\n\n[end: an answer]")
+    assert not any(letter * 3 in many for letter in "cd"), "those in the middle are left out"
     events = run(said("r" * 900), called(text="t" * 900))
     short = transcript(events, ANSWERED, 60)
     assert len(short) == 60

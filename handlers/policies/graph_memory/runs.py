@@ -126,8 +126,8 @@ def canonical(
 def transcript(events: Sequence[tuple[str, Event]], conclusion: Conclusion, chars: int) -> str:
     """What the agent said, what its tools returned and how it ended, in order, head and tail.
 
-    A reply stands with its reasoning and takes a quarter of the room at most, or its equal share where there
-    are fewer; what a tool returned takes half of that: a path hangs on what the agent does with it.
+    Up to four replies take an equal share of the room each, with their reasoning; of more, a quarter each, the first
+    and the last are seen. What a tool returned takes half a share: a path hangs on what the agent does with it.
 
     Source: trainable graph memory, App. B.1 (the sequence of reasoning and tool calls).
     """
