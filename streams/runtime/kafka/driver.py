@@ -99,6 +99,16 @@ class Producer(theirs.Producer):
 class App(TheirApp):
     """The app keeps nothing on disk: there are no tables."""
 
+    def _init_signals(self) -> None:
+        """Tell only those who listen to this app.
+
+        Faust keeps the listeners of all apps in one table, by the app's `id` and for as long as the process
+        lives: the listeners of an app that is gone would be told of another that has got its place in memory.
+        """
+        super()._init_signals()
+        own: Any = self.on_partitions_assigned
+        self.on_partitions_assigned = own.clone(default_sender=self)
+
     async def on_first_start(self) -> None:
         """Begin without making a folder for them."""
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.runtime.kafka import group
+from streams.runtime.kafka import driver, group
 from streams.runtime.kafka.driver import listen
 from streams.runtime.kafka.lease import Lease
 from streams.runtime.kafka.place import KafkaAddress
@@ -105,6 +105,33 @@ async def _dealt() -> None:
         await app.on_partitions_assigned.send({TP(place.topic("problems"), 3)})
         fresh.append(lease.fresh)
     assert fresh == [False] * 5 + [True]
+
+
+def test_who_listened_to_an_app_is_not_told_of_another_that_takes_its_place_in_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Faust tells listeners apart by the app's `id`, which is free again when an app is gone."""
+
+    def same(_: Any) -> int:
+        return 1
+
+    monkeypatch.setattr(driver.App, "__hash__", same)
+    place, told = KafkaAddress.of("kafka://127.0.0.1:1"), list[tuple[str, set[int]]]()
+
+    class Named:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def offered(self, event: Any) -> None:
+            raise AssertionError(event)
+
+        async def assigned(self, partitions: set[int]) -> None:
+            told.append((self.name, partitions))
+
+    group.make(place, Named("gone"), Lease(SESSION_S))
+    app = group.make(place, Named("ours"), Lease(SESSION_S))
+    asyncio.run(app.on_partitions_assigned.send({TP(place.topic("problems"), 3)}))
+    assert told == [("ours", {3})]
 
 
 @pytest.mark.parametrize(("frozen_s", "fresh"), [(2.9, True), (3.1, False), (600.0, False)])
