@@ -24,9 +24,12 @@ _LEARNING = re.compile(
 )
 
 
+_CANONICAL = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
+
+
 def canonical(value: Any) -> bytes:
     """One JSON text for one value: keys sorted, no spaces."""
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
+    return orjson.dumps(value, option=_CANONICAL)
 
 
 # Long texts are seldom asked for twice, and would fill the cache with what is large.
@@ -47,7 +50,8 @@ _cached_digest = lru_cache(maxsize=1024)(_digest_of)
 
 def digest(value: Any) -> str:
     """Twelve hexadecimal digits of the SHA-256 of a value's canonical JSON."""
-    return hashlib.sha256(canonical(value)).hexdigest()[:12]
+    # Taken of every record of a log: it is made here at once, and not by ``canonical``.
+    return hashlib.sha256(orjson.dumps(value, option=_CANONICAL)).hexdigest()[:12]
 
 
 def hash01(*parts: object) -> float:

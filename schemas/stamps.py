@@ -16,6 +16,8 @@ from schemas.identity import ASKED, BEFORE, address_order, digest, is_numbered
 
 Stamp: TypeAlias = tuple[str, int, str]
 """Address and Unix milliseconds of a record, and the digest of its body."""
+FIRST = {"p/": "admitted", "q/": "opened", "s/": "opened", "b/": "batch"}
+"""What an episode of each sort begins with. Whoever did not write it may not know all of its records."""
 
 
 # Asked for every record that a writer states, and episodes share their addresses.

@@ -22,7 +22,7 @@ from schemas.identity import text_key
 from state.journal import Fenced
 from streams.runtime.embedded.files import is_busy
 from streams.runtime.embedded.rows import COUNT, INSERT, SEND, now_ms
-from streams.runtime.embedded.stamping import stamp
+from streams.runtime.embedded.stamping import Stamps
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -47,6 +47,7 @@ class Writer:
         self.sent: list[tuple[str, str, str, bytes]] = []
         self.positions: dict[tuple[str, str], int] = {}
         self.kept: set[str] = set()
+        self.stamps = Stamps()
         self.waiting: list[asyncio.Future[None]] = []
         self.commits = 0
         self.appended_s = time.monotonic()
@@ -145,11 +146,12 @@ class Writer:
                 self._count("stale", sum(row[5] == "completed" for row in rows))
                 db.execute("commit")  # the count alone, since nothing of ours was put yet
                 raise self.lost()
-            stamp(db, rows)
+            self.stamps.put(db, rows)
             sealing, before = self.log.sealing, db.total_changes
             db.executemany(INSERT, rows if sealing is None else sealing.records(rows))
             if db.total_changes - before != len(rows):
                 # Some record was not the first at its address. Of these only answers were paid for twice.
+                self.stamps.doubt()
                 lost = 0
                 for _, _, epoch, episode, address, kind, _, body in rows:
                     if kind == "completed":
@@ -165,6 +167,7 @@ class Writer:
             # Also where the process is interrupted: an open transaction would keep all others out.
             if db.in_transaction:
                 db.execute("rollback")
+            self.stamps.doubt()
             raise
         self.commits += 1
         self.appended_s = time.monotonic()

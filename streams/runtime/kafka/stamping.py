@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from schemas.stamps import Stamp, is_stamped, stamp_of, stamps_of
+from schemas.stamps import FIRST, Stamp, is_stamped, stamp_of, stamps_of
 from streams.runtime.kafka.envelope import LogRecord
-
-FIRST = {"p/": "admitted", "q/": "opened", "s/": "opened", "b/": "batch"}
-"""What an episode of each sort begins with. Without it not all of its records are known here."""
 
 
 class Stamps:
