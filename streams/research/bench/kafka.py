@@ -57,7 +57,13 @@ async def _run(place: KafkaAddress, say: Callable[[str], None]) -> dict[str, obj
     say(f"answering {RATE} a second, {LATENCY_MS} ms a call, by a worker of its own")
     paced_p50, paced_p99 = await paced(mine)
     say("answering what is queued, by one worker and by two")
-    one, two = await costs(mine, 1), await costs(mine, 2)
+    ones, twice = list[float](), list[float]()
+    for round_ in range(ROUNDS):
+        one, two = await costs(mine, 1, round_), await costs(mine, 2, round_)
+        if one is None or two is None:
+            break  # this system tells no process's CPU, and will not the next time
+        ones.append(one)
+        twice.append(two / one)
     return {
         "append_ratio": round(statistics.median(ratios), 3),
         "appends_per_s": round(statistics.median(ours)),
@@ -69,8 +75,8 @@ async def _run(place: KafkaAddress, say: Callable[[str], None]) -> dict[str, obj
         "replay_ratio": round(statistics.median(shares), 3),
         "paced_p50_ms": round(paced_p50),
         "paced_p99_ms": round(paced_p99),
-        "cpu_ms_an_episode": None if one is None else round(one, 3),
-        "cpu_of_two_workers": None if one is None or two is None else round(two / one, 3),
+        "cpu_ms_an_episode": round(statistics.median(ones), 3) if ones else None,
+        "cpu_of_two_workers": round(statistics.median(twice), 3) if twice else None,
     }
 
 

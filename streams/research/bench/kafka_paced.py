@@ -1,7 +1,8 @@
 """What an operator sees of a worker on a broker: how long answers take at a steady rate, and what an episode costs.
 
 Workers are processes of their own, as they are deployed, and problems come from a plain client of Kafka. Each
-measurement has topics of its own; it begins once every partition has brought an answer, so that no start is in it.
+measurement has topics of its own; it begins once each worker has its share of the partitions and every partition
+has brought an answer, so that no start is in it, nor a partition's move to a worker that came later.
 """
 
 from __future__ import annotations
@@ -96,6 +97,7 @@ async def working(
         try:
             await producer.start()
             await follower.start()
+            await _shared_out(fresh, started)
             for partition in range(PARTITIONS):
                 await desk.put(f"warm{partition}", partition)
             await desk.answered()
@@ -107,6 +109,27 @@ async def working(
                 each.send_signal(signal.SIGTERM)
             for each in started:
                 await asyncio.to_thread(each.wait)
+
+
+async def _shared_out(place: KafkaAddress, workers: Sequence[subprocess.Popen[bytes]]) -> None:
+    """Wait until the group has all workers in it and moves nothing. Raises ``Failed`` if that takes too long."""
+    admin = aio.admin(place)
+    await admin.start()
+    try:
+        end = time.monotonic() + PATIENCE_S
+        while True:
+            (told,) = await aio.soon(lambda: admin.describe_consumer_groups([place.group]))
+            _, _, state, _, _, members = told.groups[0]
+            if state == "Stable" and len(members) == len(workers):
+                return
+            ended = [each.returncode for each in workers if each.poll() is not None]
+            if ended:
+                raise Failed(f"a worker ended with exit {ended[0]}")
+            if time.monotonic() > end:
+                raise Failed(f"{len(members)} of {len(workers)} workers joined their group")
+            await asyncio.sleep(0.1)
+    finally:
+        await admin.close()
 
 
 def _worker(place: KafkaAddress, home: str, latency_ms: int) -> subprocess.Popen[bytes]:
@@ -137,9 +160,9 @@ async def paced(place: KafkaAddress) -> tuple[float, float]:
     return took[len(took) // 2], took[int(len(took) * 0.99)]
 
 
-async def costs(place: KafkaAddress, workers: int) -> float | None:
+async def costs(place: KafkaAddress, workers: int, turn: int = 0) -> float | None:
     """CPU milliseconds an episode of one call, of all workers together, where problems come at once."""
-    async with working(place, f"queued{workers}", workers, 0) as desk:
+    async with working(place, f"queued{workers}-{turn}", workers, 0) as desk:
         before = desk.cpu_s()
         for number in range(QUEUED):
             await desk.put(f"n{number}", number % PARTITIONS)
