@@ -19,7 +19,7 @@ then begin at nothing.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from functools import partial
 from itertools import pairwise
@@ -32,6 +32,7 @@ import orjson
 from schemas.identity import learning_id
 from schemas.memory import Memory, MemoryItem
 from state.collecting import uncollected
+from state.folds.lives import ItemKey, ItemUsage
 from state.folds.state import State, Touched, scope_of
 from state.snapshot_parts import (
     SEPARATOR,
@@ -55,6 +56,7 @@ from state.snapshot_parts import (
     stated_body,
     uses_body,
     version_body,
+    version_digest,
     window_body,
 )
 from state.tables.table import unmarked
@@ -128,10 +130,11 @@ class Snapshots:
                     return int(head["offset"]) if self._is_ours(head) else 0
         return 0
 
-    def learning(self) -> State | None:
+    def learning(self, *, graded: bool = True) -> State | None:
         """What whoever learns goes on from, read as a whole: it may be written again meanwhile.
 
-        None where there is no snapshot of this log.
+        None where there is no snapshot of this log. ``graded``: with the grades of all answers, which grow with the
+        log; not for whoever looks them up there.
         """
         if not self.path.exists():
             return None
@@ -146,7 +149,7 @@ class Snapshots:
             head = orjson.loads(dict(_rows(db, "meta")).get("head", b"{}"))
             if self._is_ours(head):
                 state, items = State(), dict(_rows(db, "item"))
-                _fill_learning(state, db, items.__getitem__)
+                _fill_learning(state, db, items.__getitem__, graded=graded)
                 state.offset = head["offset"]
                 return state
         return None
@@ -345,7 +348,9 @@ def _item_of(db: sqlite3.Connection, key: str) -> bytes:
     return body
 
 
-def _fill_learning(state: State, db: sqlite3.Connection, item: Callable[[str], bytes]) -> None:
+def _fill_learning(
+    state: State, db: sqlite3.Connection, item: Callable[[str], bytes], *, graded: bool = True
+) -> None:
     """What whoever learns goes on from; not who was shown what, nor what it cost."""
     # Lives come first, for versions name items by them; labels are handed to versions, which are
     # put together later still.
@@ -354,9 +359,10 @@ def _fill_learning(state: State, db: sqlite3.Connection, item: Callable[[str], b
     # Revisions of a version follow each other by key. The last of them is the one that counts.
     for (key, body), (later, _) in pairwise([*_rows(db, "version"), ("", b"")]):
         newest = key.rpartition(".")[0] != later.rpartition(".")[0]
-        _version(state, key, orjson.loads(body), labels, newest=newest)
-    for episode, body in _rows(db, "outcome"):
-        load_outcome(state.outcomes, episode, body)
+        _version(state, key, body, labels, newest=newest)
+    if graded:
+        for episode, body in _rows(db, "outcome"):
+            load_outcome(state.outcomes, episode, body)
     for scope, body in _rows(db, "scope"):
         load_scope(state.memory(scope), body)
     load_stated(state, _rows(db, "stated"))
@@ -370,27 +376,37 @@ def _fill_learning(state: State, db: sqlite3.Connection, item: Callable[[str], b
         load_window(state.windows, scope, body)
 
 
-def _version(state: State, key: str, body: list[Any], labels: KeptLabels, *, newest: bool) -> None:
+def _version(state: State, key: str, body: bytes, labels: KeptLabels, *, newest: bool) -> None:
     scope, _, name = key.partition(SEPARATOR)
     number, revision = map(int, name.split("."))
-    digest, names, learned, aside, standing, labelled, embedder = body
-    known, versions = state.lives.known, state.memory(scope).versions
+    versions = state.memory(scope).versions
+    # Most versions are never looked at between two restarts: a body is parsed with the version that is made of it.
+    made = partial(_made, state.lives.known, labels, scope, number, revision, body)
+    if newest:
+        versions.later(number, made)
+        state.digests[scope, number] = version_digest(body)
+    else:
+        versions.former_later(number, revision, made)
+
+
+def _made(
+    known: Mapping[ItemKey, ItemUsage],
+    labels: KeptLabels,
+    scope: str,
+    number: int,
+    revision: int,
+    body: bytes,
+) -> Memory:
+    _, names, learned, aside, standing, labelled, embedder = orjson.loads(body)
 
     def item(name: str, batch: int) -> MemoryItem:
         return _written(known[scope, name].item, batch)
 
-    def made() -> Memory:
-        return Memory(
-            *(scope, number, tuple(item(*each) for each in names), learned, revision),
-            *(tuple((place, item(*each)) for place, each in aside), standing),
-            *(labels.get(labelled), embedder),
-        )
-
-    if newest:
-        versions.later(number, made)
-        state.digests[scope, number] = digest
-    else:
-        versions.former_later(number, revision, made)
+    return Memory(
+        *(scope, number, tuple(item(*each) for each in names), learned, revision),
+        *(tuple((place, item(*each)) for place, each in aside), standing),
+        *(labels.get(labelled), embedder),
+    )
 
 
 def _written(item: MemoryItem, batch: int) -> MemoryItem:

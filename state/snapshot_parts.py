@@ -90,6 +90,11 @@ def version_body(memory: Memory, digest: str) -> bytes:
     return orjson.dumps([digest, items, *measures])
 
 
+def version_digest(body: bytes) -> str:
+    """The digest of a version's state, of its body, which begins with it."""
+    return body[2 : body.index(b'"', 2)].decode()
+
+
 def outcome_body(outcomes: OutcomesFold, episode: str) -> bytes | None:
     """The newest grades of an episode's answer, and where the last of them stands; none if there is none."""
     known = outcomes.known.get(episode)

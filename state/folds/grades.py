@@ -7,6 +7,7 @@ earlier builds (``verdict@1``) stood only until the next feedback of any kind; t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
@@ -82,6 +83,8 @@ class GradesFold:
     """The grades of every episode's answer."""
 
     known: dict[str, Known] = field(default_factory=dict[str, Known])
+    earlier: Callable[[str], Known] | None = field(default=None, compare=False)
+    """Where the grades that came before those of this fold are looked up; without it there are none."""
 
     def feed(self, episode: str, event: Graded) -> None:
         """Take one grade; a later one of the same kind replaces the earlier."""
@@ -96,7 +99,10 @@ class GradesFold:
 
     def of(self, episode: str) -> Known:
         """Return everything that is known of an episode's answer."""
-        return self.known.get(episode, NOTHING)
+        known = self.known.get(episode)
+        if known is not None:
+            return known
+        return NOTHING if self.earlier is None else self.earlier(episode)
 
     def outcome(self, episode: str) -> Outcome:
         """How it turned out, as far as is known."""

@@ -11,16 +11,29 @@ began.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
+from functools import lru_cache, partial
+from typing import Protocol, cast
 
 from schemas.problem import Profile
 from state.folds.forgetting import Records
+from state.folds.grades import Known
 from state.folds.state import State
 from state.folds.strays import Strays
 from state.snapshot import Snapshots
 from streams.engine.learner import Learner, Told
 from streams.engine.policies import Find, NoPolicy, find_recorded
 from streams.engine.scopes import scope_made
+
+LOOKED_UP = 4096
+"""Answers whose grades are kept once they were looked up."""
+
+
+class Lookup(Protocol):
+    """Looks up what was known of an answer at an offset of the log."""
+
+    def __call__(self, episode: str, *, upto: int) -> Known:
+        """The grades that count."""
+        ...
 
 
 def learner_of(
@@ -30,18 +43,23 @@ def learner_of(
     records: Records,
     told: Told,
     strays: Strays,
+    graded: Lookup | None = None,
 ) -> tuple[Learner, int]:
     """The learner as the snapshot has it, and the offset up to which it has heard; else a new one that heard nothing.
 
-    ``end`` is the log's: a snapshot that knows more is of another log.
+    ``end`` is the log's: a snapshot that knows more is of another log. ``graded`` looks up what was known of an
+    answer at an offset; without it the grades of all answers are read.
     """
     # The snapshot comes as a function: on an empty log it is not even opened.
     learner = Learner(find, records, told=told, strays=strays)
     if end == 0:
         return learner, 0
-    state = kept().learning()
+    state = kept().learning(graded=graded is None)
     if state is None or state.offset > end or not resumed(learner, state):
         return learner, 0
+    if graded is not None:
+        # What is on the log up to there stays as it is; who learns asks for few of its grades, and often the same.
+        learner.grades.earlier = lru_cache(maxsize=LOOKED_UP)(partial(graded, upto=state.offset))
     return learner, state.offset
 
 

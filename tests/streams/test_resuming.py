@@ -6,15 +6,18 @@ import random
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec import structs
 
+from handlers.answers.grade import VERDICT
 from handlers.policies.base import Policy
 from schemas.events.base import Event
 from schemas.events.learning import (
+    Graded,
     KnowledgeConsolidated,
     LessonDistilled,
     PositionVoided,
@@ -29,11 +32,11 @@ from state.snapshot import Snapshots
 from streams.engine.learner import Learner, episode_of, nobody
 from streams.engine.policies import NoPolicy
 from streams.engine.policies import find as find_ours
-from streams.engine.resuming import learner_of
+from streams.engine.resuming import Lookup, learner_of
 from streams.engine.scopes import Scope
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.rebuild import fold
-from streams.runtime.embedded.records import LogRecords
+from streams.runtime.embedded.records import LogRecords, known_of
 from tests.laws.series import graded, opened, reflected
 from tests.pupil import PUPIL
 from tests.streams.cli.calling import call
@@ -241,11 +244,14 @@ def log(tmp_path: Path) -> Iterator[SqliteLog]:
         yield opened_
 
 
-def resumed_at(log: SqliteLog, tmp_path: Path, upto: int) -> tuple[Learner, int]:
+def resumed_at(
+    log: SqliteLog, tmp_path: Path, upto: int, known: Lookup | None = None
+) -> tuple[Learner, int]:
     kept = Snapshots(tmp_path / "kept.db", "log")
     kept.save(fold(log, State(), upto))
     again = Snapshots(tmp_path / "kept.db", "log")
-    return learner_of(lambda: again, log.end(), find_ours, LogRecords(log), nobody, Strays(unheard))
+    rest = (LogRecords(log), nobody, Strays(unheard), known)
+    return learner_of(lambda: again, log.end(), find_ours, *rest)
 
 
 def test_from_any_snapshot_of_a_log_that_taught(log: SqliteLog, tmp_path: Path) -> None:
@@ -257,6 +263,31 @@ def test_from_any_snapshot_of_a_log_that_taught(log: SqliteLog, tmp_path: Path) 
         assert heard == upto
         told(learner, ((r.episode, r.address, r.event) for r in records if r.offset > upto))
         assert same(learner, whole)
+
+
+def test_grades_of_before_are_looked_up_as_they_stood_at_the_snapshot(
+    log: SqliteLog, tmp_path: Path
+) -> None:
+    """So that a start costs the same however many answers there are."""
+    records = list(log.records("learning"))
+    names = {each.episode for each in records if isinstance(each.event, Graded)}
+    whole = Learner(find_ours, LogRecords(log))
+    told(whole, ((r.episode, r.address, r.event) for r in records))
+    outcomes = {episode: whole.grades.of(episode) for episode in names}
+    assert len(set(outcomes.values())) > 1
+    middle = records[len(records) // 2].offset
+    writer = log.claim("later")  # what is said now is no news to whoever stands before it
+    verdict = Graded(scope="s", outcome="unknown", grader=VERDICT, by="feedback", source="ann")
+    writer.state("learning", min(names), "graded.1", verdict)
+    writer.flush()
+    for upto in (1, middle, log.end() - 1):
+        learner, heard = resumed_at(log, tmp_path, upto, partial(known_of, log))
+        assert (heard, learner.grades.known) == (upto, {})
+        before, _ = resumed_at(log, tmp_path, upto)
+        assert all(learner.grades.of(each) == before.grades.of(each) for each in names)
+        told(learner, ((r.episode, r.address, r.event) for r in records if r.offset > upto))
+        assert {episode: learner.grades.of(episode) for episode in names} == outcomes
+        assert learner.grades.of("p/none/of/it").word is None
 
 
 def test_what_no_snapshot_is_sure_of_is_read_from_the_log(log: SqliteLog, tmp_path: Path) -> None:

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from handlers.policies.base import Policy
 from schemas.events.base import Event
+from schemas.events.learning import Graded
 from schemas.memory import Memory
+from schemas.places import stands
+from state.folds.grades import GradesFold, Known
 from streams.engine.learner import Learner
 
 if TYPE_CHECKING:
@@ -38,6 +41,15 @@ class LogRecords:
         # The end of the span is the next name that does not begin so.
         last = prefix[:-1] + chr(ord(prefix[-1]) + 1)
         return [row[0] for row in self.log.db.execute(NAMED, (prefix, last, scope))]
+
+
+def known_of(log: SqliteLog, episode: str, *, upto: int) -> Known:
+    """What was known of an answer at an offset of the log."""
+    grades = GradesFold()
+    for each in log.records("learning", episode=episode, kinds=("graded",), upto=upto):
+        if isinstance(each.event, Graded) and stands(episode, each.address, each.event):
+            grades.feed(episode, each.event)
+    return grades.of(episode)
 
 
 def memories_of(

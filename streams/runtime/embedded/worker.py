@@ -16,6 +16,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from sqlite3 import OperationalError
 from typing import Any
 
@@ -44,7 +45,7 @@ from streams.runtime.embedded.labels import Labels
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.embedded.marks import leave
 from streams.runtime.embedded.queries.spending import spent_since
-from streams.runtime.embedded.records import LogRecords
+from streams.runtime.embedded.records import LogRecords, known_of
 from streams.runtime.embedded.snapshots import snapshots_of
 from streams.runtime.embedded.store import EmbeddedStore
 
@@ -84,6 +85,7 @@ class Worker:
             LogRecords(log),
             warn_of_lost,
             Strays(warn_of_stray),
+            partial(known_of, log),
         )
         self.intake = Intake(log, self.writer, find, default_policy, self.learner, prompts)
         self.labels = Labels(log, self.writer, self.learner, grading)
