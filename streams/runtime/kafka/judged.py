@@ -21,10 +21,14 @@ class KeptJudgements(Judgements):
     def __init__(self, rows: KeptRows) -> None:
         super().__init__()
         self.rows = rows
+        self._any: bool | None = None
 
     def __bool__(self) -> bool:
         """Whether anything was said at all."""
-        return self.rows.has_any(PART)
+        # Every worker asks this of each answer of all of them, and nobody but us puts any.
+        if self._any is None:
+            self._any = self.rows.has_any(PART)
+        return self._any
 
     def add(self, at: int, feedback: Feedback) -> bool:
         """Keep a judgement. Returns whether it is new: saying it twice is saying it once."""
@@ -35,10 +39,13 @@ class KeptJudgements(Judgements):
         body = canonical(feedback.model_dump(mode="json", exclude_unset=True))
         # Its number too, since keys are in no order of time, and two judgements may come in one millisecond.
         self.rows.put(PART, key, b"%d %d " % (at, len(known)) + body)
+        self._any = True
         return True
 
     def about(self, subject: Subject) -> Sequence[Said]:
         """What was said of a problem or an episode, in the order in which it came."""
+        if not self:
+            return ()
         found = (body.split(b" ", 2) for _, body in self.rows.under(PART, _under(subject)))
         ordered = sorted((int(number), int(at), body) for at, number, body in found)
         return [(at, Feedback.model_validate(orjson.loads(body))) for _, at, body in ordered]
