@@ -23,6 +23,7 @@ ALONE = ("medium", 60.0)
         ("Count twice (high, 0.8)", "Count twice", "high", 80.0),
         ("Count twice (high, 99)", "Count twice", "high", 85.0),
         ("Count twice (, 70)", "Count twice", "medium", 70.0),
+        ("Count twice (.7)", "Count twice", "medium", 70.0),
         ("Count twice (step 2)", "Count twice (step 2)", *ALONE),
         ("Count twice (if so, twice)", "Count twice (if so, twice)", *ALONE),
         ("Count twice (low, 30)", "Count twice", "low", 30.0),
