@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Self, cast
+from typing import Annotated, Any, ClassVar, Self, TypeAlias, cast
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
+    PositiveInt,
     StringConstraints,
     ValidationError,
 )
@@ -31,6 +32,10 @@ PAPER_TIMEOUT_S = 1_800.0
 # Tokens of a reply in ``service``: who thinks first is not cut in the middle of it.
 CAP = 8_192
 
+MOST_LANES = 1_000
+"""Lanes that a policy opens side by side at most: all of them are held in memory before any limit of calls is met."""
+Lanes: TypeAlias = Annotated[PositiveInt, Field(le=MOST_LANES)]
+"""A setting that says how many lanes are opened."""
 NAME_CHARS = 256
 """Nothing has a longer name, so a longer word is no misspelled one."""
 

@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
-from pydantic import PositiveInt
-
 from handlers.policies.base import Conclusion, Policy, Task, Trajectory
 from handlers.policies.baselines.chain import CHAIN
 from handlers.policies.baselines.direct import DIRECT
@@ -25,7 +23,7 @@ from handlers.roles.thinker import GENERATION
 from schemas.asking import All, OutOfLimit, Steps
 from schemas.events.search import ConfidenceStated
 from schemas.questions import Check, Remain
-from schemas.settings import PolicySettings
+from schemas.settings import Lanes, PolicySettings
 
 
 class BestOfSettings(PolicySettings):
@@ -34,7 +32,7 @@ class BestOfSettings(PolicySettings):
     caps: ClassVar[frozenset[str]] = frozenset({"reasoner", "confidence"})
     paper: ClassVar[Mapping[str, Any]] = {"unread": "zero"}
 
-    samples: PositiveInt = 16
+    samples: Lanes = 16
     """n; fewer where the episode's limit does not cover them."""
     pick: Literal["verifier", "checker", "vote"] = "verifier"
     """Who picks."""

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from pydantic import PositiveInt
-
 from handlers.policies.base import Conclusion, Policy, Task
 from handlers.policies.baselines.chain import ChainSettings, think
 from handlers.policies.facts import by_vote, voted
 from schemas.asking import All, Steps, Stopped
 from schemas.questions import Sampling
+from schemas.settings import Lanes
 
 
 class ConsistencySettings(ChainSettings):
@@ -22,7 +21,7 @@ class ConsistencySettings(ChainSettings):
 
     paper: ClassVar[Mapping[str, Any]] = {"output_cap": None}
 
-    samples: PositiveInt = 5
+    samples: Lanes = 5
     """How many chains vote."""
 
 

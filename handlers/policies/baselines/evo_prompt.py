@@ -23,7 +23,7 @@ from schemas.events.learning import KnowledgeConsolidated
 from schemas.events.search import ThoughtsKept
 from schemas.identity import hash01
 from schemas.questions import Check, Recall, Sampling
-from schemas.settings import PolicySettings
+from schemas.settings import Lanes, PolicySettings
 
 # Evolution needs many scored runs and no stream of problems. It happens in the learning episodes of
 # the first batches, where a limit of its own pays for it and where labels may be asked for; an
@@ -70,7 +70,7 @@ class EvoSettings(PolicySettings):
 
     generations: NonNegativeInt = 2
     """Generations of an offline phase, after the first scores."""
-    sample: PositiveInt = 4
+    sample: Lanes = 4
     """Problems of the batch that instructions are scored on."""
     offline_batches: NonNegativeInt = 1
     """Batches that instructions evolve on; later ones leave them alone."""

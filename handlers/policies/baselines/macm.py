@@ -20,7 +20,7 @@ from handlers.roles.role import Role, answer, choice, listed, text
 from schemas.asking import OutOfLimit, Steps
 from schemas.events.reasoning import Generated
 from schemas.questions import Sampling
-from schemas.settings import PolicySettings
+from schemas.settings import Lanes, PolicySettings
 
 # Mining and judging are apart, so that nobody vouches for a condition that he found himself: its
 # judge is asked in a call of its own, and is shown what is known.
@@ -88,7 +88,7 @@ class MacmSettings(PolicySettings):
 
     mining_rounds: NonNegativeInt = 3
     """How often more is mined where it is not enough."""
-    votes: PositiveInt = 3
+    votes: Lanes = 3
     """Executions that vote."""
     output_cap: PositiveInt | None = 8_192
     """Tokens that a reply may take."""

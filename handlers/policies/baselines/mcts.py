@@ -22,7 +22,7 @@ from handlers.policies.unread import Unread
 from schemas.asking import Steps
 from schemas.events.search import ValueBackedUp
 from schemas.questions import Remain
-from schemas.settings import PolicySettings
+from schemas.settings import Lanes, PolicySettings
 
 
 class MctsSettings(PolicySettings):
@@ -33,7 +33,7 @@ class MctsSettings(PolicySettings):
 
     primary_calls: PositiveInt = 16
     """Calls in all; the episode's limit caps them."""
-    candidates: PositiveInt = 3
+    candidates: Lanes = 3
     """Children of an expansion."""
     exploration: NonNegativeFloat = 0.7
     """The weight of the visit term."""

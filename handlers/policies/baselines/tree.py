@@ -23,7 +23,7 @@ from handlers.roles.thinker import THINKERS, think
 from schemas.asking import All, OutOfLimit, Steps
 from schemas.events.search import ROOT, ThoughtsKept
 from schemas.questions import Remain, Sampling
-from schemas.settings import PolicySettings
+from schemas.settings import Lanes, PolicySettings
 
 NEED = 2
 """Calls of a candidate: generation and value."""
@@ -35,9 +35,9 @@ class TreeSettings(PolicySettings):
     caps: ClassVar[frozenset[str]] = frozenset({"thinker", "judge", "reasoner"})
     paper: ClassVar[Mapping[str, Any]] = {"unread": "zero"}
 
-    candidates: PositiveInt = 5
+    candidates: Lanes = 5
     """Thoughts a node."""
-    beam: PositiveInt = 2
+    beam: Lanes = 2
     """b: nodes kept a level."""
     depth: PositiveInt = 2
     """Steps of thought from the problem to a leaf."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
 from schemas.questions import Sampling
-from schemas.settings import PolicySettings
+from schemas.settings import Lanes, PolicySettings
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 ArmName: TypeAlias = Literal["more", "check", "guided", "search", "strong"]
@@ -79,9 +79,9 @@ class CascadeSettings(PolicySettings):
 
     learning: ClassVar[frozenset[str]]
 
-    first: PositiveInt = 2
+    first: Lanes = 2
     """Chains that are drawn at once, whatever the problem."""
-    most_samples: PositiveInt = 8
+    most_samples: Lanes = 8
     """Chains that are drawn at most."""
     arms: tuple[ArmName, ...] = ("more", "check", "guided", "search")
     """What may be tried besides: more chains, a check with a fresh attempt, guidance, a small search."""

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field, NonNegativeFloat, NonNegativeInt, Po
 
 from handlers.roles.confidence import Wording
 from handlers.roles.thinker import STRATEGIES, Strategy
-from schemas.settings import PolicySettings
+from schemas.settings import MOST_LANES, PolicySettings
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -73,7 +73,7 @@ class Cot2Settings(PolicySettings):
     """τ_abs; none: standalone, abstains only without any answer."""
     primary_calls: PositiveInt | None = 16
     """C; none: the episode's limit alone."""
-    fallback_samples: NonNegativeInt = 16
+    fallback_samples: Annotated[NonNegativeInt, Field(le=MOST_LANES)] = 16
     """Samples of the vote after an abstention; 0: the answer is withheld."""
     reserved_calls: Annotated[int, Field(ge=1, le=2)] = 2
     """D7: calls kept until there is an answer: for the answer itself, and for the confidence in it."""

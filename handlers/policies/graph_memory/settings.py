@@ -16,7 +16,7 @@ from handlers.learning.likeness import likeness_of
 from handlers.policies.base import Policy
 from handlers.policies.bases import BASES
 from handlers.policies.graph_memory.machine import LANDS, MACHINE, Machine
-from schemas.settings import PolicySettings
+from schemas.settings import Lanes, PolicySettings
 
 # What changes the graph separates scopes (``learning``); what only changes how it is read does not,
 # so that one graph can be built, weighed, and used under several settings of use.
@@ -72,7 +72,7 @@ class GraphSettings(PolicySettings):
     """How much of a run the Grounder reads, head and tail."""
     excerpt_chars: NonNegativeInt = 1_200
     """How much of each run the Inducer is shown beside its path; 0: the states alone."""
-    rollouts: PositiveInt = 4
+    rollouts: Lanes = 4
     """N: runs of a problem before anything is induced; those logged first, the rest are probes."""
     neighbours: PositiveInt = 5
     """K: cases whose successes a failure borrows from."""

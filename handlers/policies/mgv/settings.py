@@ -13,7 +13,7 @@ from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from handlers.policies.mgv.strategies import SOLVED_BY
 from handlers.policies.unread import Unread
-from schemas.settings import PolicySettings
+from schemas.settings import Lanes, PolicySettings
 
 Share = Annotated[float, Bounded(ge=0, le=1)]
 
@@ -141,11 +141,11 @@ class AcquisitionSettings(MgvSettings):
     """Whether equal answers may lift a judgement above 1, or the norm is capped at 1."""
     shares: Literal["open", "all"] = "open"
     """Whether calls are shared among the members that are still open, or finished ones keep theirs unspent."""
-    set_size: PositiveInt = 10
+    set_size: Lanes = 10
     """Members of a set at most."""
     member_calls: PositiveInt = 12
     """A member's calls where no limit is set."""
-    samples: PositiveInt = 5
+    samples: Lanes = 5
     """At most so many samples of one attempt."""
 
 

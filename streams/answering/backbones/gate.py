@@ -60,7 +60,7 @@ class Gate:
     @property
     def has_room(self) -> bool:
         """Whether one more call could go in now, before nobody."""
-        return not self._waiting and self._open()
+        return not self.stopped and not self._waiting and self._open()
 
     @asynccontextmanager
     async def turn(self, *, again: bool = False) -> AsyncGenerator[int]:

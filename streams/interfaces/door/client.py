@@ -99,6 +99,7 @@ class Client:
         )
         self.max_pending = max_pending
         self._pending: dict[Awaited, asyncio.Future[Answer]] = {}
+        self._coming = 0
         self._over: Error | None = None
         """Why no answer can come any more."""
         self._changed: asyncio.Event | None = None
@@ -169,7 +170,7 @@ class Client:
     @property
     def pending(self) -> int:
         """How many answers are awaited."""
-        return len(self._pending)
+        return len(self._pending) + self._coming
 
     async def submit(
         self,
@@ -197,11 +198,17 @@ class Client:
         assert self._room is not None
         assert self._changed is not None
         async with self._room:
-            await self._room.wait_for(lambda: len(self._pending) < self.max_pending)
-        posted = await self._in_thread(
-            lambda: self._box.post(asked, wanted, new=new, headers=headers)
-        )
-        handle = self._handle(posted)
+            await self._room.wait_for(lambda: self.pending < self.max_pending)
+            # Its place is taken at once: problems that are put at the same time are on no log yet.
+            self._coming += 1
+        try:
+            posted = await self._in_thread(
+                lambda: self._box.post(asked, wanted, new=new, headers=headers)
+            )
+            handle = self._handle(posted)
+        finally:
+            self._coming -= 1
+            await self._make_room()
         self._changed.set()  # nobody looks at the log while nothing is awaited
         self.posted()
         return handle

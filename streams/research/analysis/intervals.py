@@ -1,4 +1,4 @@
-"""Intervals of shares and means over problems, in closed form: no draw, and none of no width.
+"""Intervals of shares and means over problems, in closed form: no draw, and of a share none of no width.
 
 What is counted falls into *problems*: seeds of one problem, or decisions within it, say less than as many
 problems would. So a share's interval is Wilson's for as many independent outcomes as its spread over
@@ -71,13 +71,13 @@ def mean_interval(parts: Parts, level: float = LEVEL) -> tuple[float, float] | N
 def chance_interval(parts: Parts, level: float = LEVEL) -> tuple[float, float] | None:
     """The interval of a mean of chances: as of any mean, and not beyond 0 and 1.
 
-    Where every chance is 0, or every one is 1, Wilson's of as many outcomes as there are problems.
+    Where all chances are alike, Wilson's of as many outcomes as there are problems.
     """
     found = mean_interval(parts, level)
     if found is None:
         return None
     # Student's interval of values that are all alike has no width, which would claim certainty.
-    if found[0] == found[1] in (0.0, 1.0):
+    if found[0] == found[1]:
         return wilson(found[0], sum(1 for _, count in parts if count), level)
     return max(0.0, found[0]), min(1.0, found[1])
 
@@ -85,13 +85,13 @@ def chance_interval(parts: Parts, level: float = LEVEL) -> tuple[float, float] |
 def bounded_interval(parts: Parts, level: float = LEVEL) -> tuple[float, float] | None:
     """The interval of a mean that lies between 0 and 1, on the scale of log odds: it never leaves them.
 
-    At 0 or 1 nothing varies any more: then Wilson's of as many outcomes as there are problems.
+    Where nothing varies, as at 0 and 1, Wilson's of as many outcomes as there are problems.
     """
     found = mean_interval(parts, level)
     if found is None:
         return None
     middle, half = (found[0] + found[1]) / 2, (found[1] - found[0]) / 2
-    if middle <= 0 or middle >= 1:
+    if middle <= 0 or middle >= 1 or half == 0:
         return wilson(min(max(middle, 0.0), 1.0), sum(1 for _, count in parts if count), level)
     # The half width is carried to the scale of log odds by its slope there (the delta method).
     odds, wide = log(middle / (1 - middle)), half / (middle * (1 - middle))

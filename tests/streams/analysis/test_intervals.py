@@ -126,15 +126,16 @@ def test_a_sum_s_interval_is_its_mean_s_for_so_many_problems(values: list[int]) 
 
 
 @given(st.lists(st.integers(0, 10), min_size=2, max_size=9))
-def test_a_mean_of_chances_does_not_leave_them_and_is_not_certain_where_all_are_at_one_end(
+def test_a_mean_of_chances_does_not_leave_them_and_is_not_certain_where_all_are_alike(
     tenths: list[int],
 ) -> None:
     parts = [(each / 10, 1) for each in tenths]
     found, mean = chance_interval([*parts, NOBODY]), mean_interval(parts)
     assert found is not None
     assert mean is not None
-    if set(tenths) <= {0} or set(tenths) <= {10}:
-        assert found == wilson(tenths[0] / 10, len(tenths))
+    assert found[0] < found[1]
+    if mean[0] == mean[1]:
+        assert found == wilson(mean[0], len(tenths))
     else:
         assert found == (max(0.0, mean[0]), min(1.0, mean[1]))
     assert chance_interval(parts[:1]) is None
@@ -157,8 +158,10 @@ def test_an_area_s_interval_is_even_on_the_scale_of_log_odds(values: list[int]) 
     assert mean is not None
     assert found is not None
     middle, half = (mean[0] + mean[1]) / 2, (mean[1] - mean[0]) / 2
-    if len(set(values)) > 1:
-        assert 0 < found[0] < middle < found[1] < 1
+    assert 0 < found[0] < middle < found[1] < 1
+    if half == 0:
+        assert found == wilson(middle, len(values))
+        return
     assert odds(found[0]) + odds(found[1]) == pytest.approx(2 * odds(middle), abs=1e-6)
     wide = 2 * half / (middle * (1 - middle))
     assert odds(found[1]) - odds(found[0]) == pytest.approx(wide, rel=1e-5, abs=1e-6)

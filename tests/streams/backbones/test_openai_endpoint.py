@@ -55,6 +55,18 @@ def test_hedging_takes_no_place_that_another_call_waits_for() -> None:
     assert {reply.attempts for reply in replies} == {1}
 
 
+def test_a_worker_that_is_stopped_waits_for_what_it_paid_for_and_sends_no_second() -> None:
+    async def use(backbone: OpenAIBackbone) -> ModelReply:
+        call = asyncio.create_task(backbone.complete(asking()))
+        await until(lambda: endpoint.asked)
+        backbone.drain()
+        return await call
+
+    with serving(lambda _: whole("late", latency_s=0.3)) as endpoint:
+        reply = with_backbone(endpoint, use, hedge_s=0.1)
+        assert (reply.text, reply.attempts, len(endpoint.asked)) == ("late", 1, 1)
+
+
 # -- silence within a reply
 
 

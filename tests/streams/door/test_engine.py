@@ -132,6 +132,22 @@ def test_who_submits_more_than_may_wait_waits(serve: Serve) -> None:
     run(work)
 
 
+def test_of_many_that_are_submitted_at_once_no_more_wait_than_may(serve: Serve) -> None:
+    gate = Gate()
+    serve(gate)
+
+    async def work() -> None:
+        async with Engine(LOG, backbone="openai", max_pending=2) as engine:
+            tasks = [asyncio.create_task(engine.submit(SUM.format(n))) for n in range(6)]
+            await asyncio.to_thread(gate.asked.wait, 60)
+            assert engine.pending == sum(each.done() for each in tasks) == 2
+            gate.open.set()
+            handles = await asyncio.gather(*tasks)
+            assert [(await each.answer()).answer for each in handles] == list("123456")
+
+    run(work)
+
+
 def test_a_cancelled_episode_is_worked_on_no_more_here_or_later(serve: Serve) -> None:
     gate = Gate()
     endpoint = serve(gate)

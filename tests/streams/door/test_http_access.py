@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
@@ -96,6 +97,16 @@ def test_more_than_may_be_awaited_is_put_off_and_nothing_hangs(serve: Serve) -> 
         assert http.get(f"/v1/answers/{episode}", params={"wait_s": 60}).status_code == 200
     with metalogue.open_log(LOG) as log:
         assert [each.problem.id for each in log.episodes()] == ["a"]
+
+
+def test_of_a_burst_as_many_are_put_off_as_may_not_be_awaited(serve: Serve) -> None:
+    gate = Gate()
+    serve(gate)
+    with served(max_pending=2) as here, here.http() as http, ThreadPoolExecutor(12) as crowd:
+        said = [{"id": f"q{n}", "problem": f"What is {n} + 1?"} for n in range(12)]
+        codes = list(crowd.map(lambda each: http.post("/v1/problems", json=each).status_code, said))
+        assert Counter(codes) == {202: 2, 429: 10}
+        gate.open.set()
 
 
 def test_a_stream_that_is_left_frees_its_place(serve: Serve, tokens: str) -> None:

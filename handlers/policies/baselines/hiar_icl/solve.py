@@ -25,7 +25,7 @@ from handlers.roles.thinker import GENERATION, Thought, think
 from schemas.asking import All, OutOfLimit, Steps, Stopped
 from schemas.events.strategy import StrategyChosen
 from schemas.questions import Recall, Remain
-from schemas.settings import PolicySettings
+from schemas.settings import Lanes, PolicySettings
 
 
 class CardSettings(PolicySettings):
@@ -37,11 +37,11 @@ class CardSettings(PolicySettings):
         {"seeds", "rollouts", "depth", "exploration", "offline_batches", "batch_size"}
     )
 
-    matched: PositiveInt = 3
+    matched: Lanes = 3
     """Cards that are carried out."""
-    seeds: PositiveInt = 5
+    seeds: Lanes = 5
     """Problems of a batch that are searched for a card."""
-    rollouts: PositiveInt = 6
+    rollouts: Lanes = 6
     """Ways that are tried on each."""
     depth: PositiveInt = 3
     """Actions of a way, before it is carried to its end."""

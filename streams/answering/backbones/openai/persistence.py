@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Protocol, TypeVar
@@ -13,7 +14,7 @@ from streams.answering.backbones.openai.endpoint import EndpointState
 from streams.answering.backbones.openai.faults import LOST, MOMENT, ONCE_MORE, Fault, Kind
 from streams.answering.backbones.openai.options import Options
 from streams.answering.backbones.openai.patience import pause_before
-from streams.core.backbone import Silence, Tried
+from streams.core.backbone import NotSent, Silence, Tried
 
 
 class Sized(Protocol):
@@ -110,23 +111,34 @@ class Persistence:
         first = asyncio.ensure_future(send())
         try:
             await asyncio.wait((first,), timeout=self.options.hedge_s)
-            # Without room a second attempt would only take the place of another call's first.
-            if first.done() or not self.state.gate.has_room:
-                return await first
-            async with self.state.gate.turn():
-                tally.attempts += 1
-                tally.free = False  # the one that is not waited for may be charged as well
-                second = asyncio.ensure_future(send())
-                try:
-                    done, others = await asyncio.wait(
-                        (first, second), return_when=asyncio.FIRST_COMPLETED
-                    )
-                    sooner = done.pop().result()
-                    return await others.pop() if isinstance(sooner, Fault) and others else sooner
-                finally:
-                    second.cancel()
+            # Without room a second attempt would only take the place of another call's first. Who is told to stop
+            # while it waits for its turn sends none: the first is paid for, and its reply is still awaited.
+            if not first.done() and self.state.gate.has_room:
+                with suppress(NotSent):
+                    return await self._sooner(first, send, tally)
+            return await first
         finally:
             first.cancel()
+
+    async def _sooner(
+        self,
+        first: asyncio.Future[T | Fault],
+        send: Callable[[], Awaitable[T | Fault]],
+        tally: Attempts,
+    ) -> T | Fault:
+        """The outcome of another attempt or of the first, whichever is sooner. Raises ``NotSent`` if none is sent."""
+        async with self.state.gate.turn():
+            tally.attempts += 1
+            tally.free = False  # the one that is not waited for may be charged as well
+            second = asyncio.ensure_future(send())
+            try:
+                done, others = await asyncio.wait(
+                    (first, second), return_when=asyncio.FIRST_COMPLETED
+                )
+                sooner = done.pop().result()
+                return await others.pop() if isinstance(sooner, Fault) and others else sooner
+            finally:
+                second.cancel()
 
     def _learn(self, outcome: Sized | Fault, began: int, since: int, seconds: float) -> None:
         """Widen or narrow the way for all, before this place is free again."""
