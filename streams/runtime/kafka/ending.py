@@ -105,7 +105,8 @@ class Ending:
                 if not work.done() and self._untaken():
                     self._hurry()
             await asyncio.wait([work], timeout=HURRY_S)
-            if work.done():
+            # A library's part that was cancelled has let go too.
+            if work.done() and not work.cancelled():
                 work.result()
         finally:
             work.cancel()

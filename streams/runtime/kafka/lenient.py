@@ -1,8 +1,9 @@
-"""Reading records that any client may send and aiokafka's reader fails on: a header's name that is no UTF-8.
+"""What aiokafka's fetcher fails on: a header's name that is no UTF-8, and being closed while brokers are away.
 
 A broker takes such a record; a reader that fails on it fails again after every restart. ``install`` puts
 itself between aiokafka's fetcher and its reader of fetched bytes: a batch is read as ever, and only where
-that fails it is read again here, with each wrong byte of a name as an escape such as ``\\xff``.
+that fails it is read again here, with each wrong byte of a name as an escape such as ``\\xff``. A fetcher that
+is closed cancels what waits for a broker, and awaits that: its cancellation would end whoever closes it.
 """
 
 # pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false, reportUnknownMemberType=false
@@ -10,19 +11,43 @@ that fails it is read again here, with each wrong byte of a name as an escape su
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from functools import wraps
 from importlib import import_module
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 
+Close: TypeAlias = Callable[[Any], Coroutine[Any, Any, None]]
 OVERHEAD = 12
 """Bytes of a batch before those that its length counts: the offset, and the length itself."""
 
 
 def install() -> None:
-    """Read every batch of this process in this way."""
+    """Read every batch of this process in this way, and close every fetcher in this one."""
     fetcher: Any = import_module("aiokafka.consumer.fetcher")
     fetcher.MemoryRecords = Fetched
+    if not hasattr(fetcher.Fetcher.close, "__wrapped__"):
+        fetcher.Fetcher.close = closed_quietly(fetcher.Fetcher.close)
+
+
+def closed_quietly(close: Close) -> Close:
+    """A fetcher's way to close, that ends with all that it had under way."""
+
+    @wraps(close)
+    async def quietly(fetcher: Any) -> None:
+        try:
+            await close(fetcher)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise  # it is we who are cancelled, and not what we wait for
+            pending = tuple(fetcher._pending_tasks)
+            for each in pending:
+                each.cancel()
+            await asyncio.gather(*pending, return_exceptions=True)
+
+    return quietly
 
 
 class Fetched:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.runtime.kafka.aio import spot
-from streams.runtime.kafka.lenient import Fetched, leniently
+from streams.runtime.kafka.lenient import Fetched, closed_quietly, leniently
 
 NAME = "~~~~"
 """Stands in for what no client library would send."""
@@ -101,3 +103,30 @@ def test_nothing_is_read_behind_the_last_byte() -> None:
     for end in (b"", b"\xff" * 8, b"\x7b" * 100_000):
         with pytest.raises(CorruptRecordException):
             list(leniently(bytes(data) + end))
+
+
+def test_a_fetcher_that_is_closed_while_it_waits_for_a_broker_ends_with_all_that_it_had_under_way() -> (
+    None
+):
+    async def run() -> None:
+        async def waits() -> None:
+            await asyncio.get_running_loop().create_future()
+
+        fetcher = SimpleNamespace(_pending_tasks={asyncio.create_task(waits()) for _ in range(3)})
+
+        async def close(fetcher: Any) -> None:  # as aiokafka's own does
+            for each in fetcher._pending_tasks:
+                each.cancel()
+                await each
+
+        await asyncio.sleep(0)
+        await closed_quietly(close)(fetcher)
+        assert all(each.cancelled() for each in fetcher._pending_tasks)
+
+        ours = asyncio.create_task(closed_quietly(lambda _: waits())(fetcher))
+        await asyncio.sleep(0)
+        ours.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await ours
+
+    asyncio.run(run())
