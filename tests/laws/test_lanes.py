@@ -23,8 +23,7 @@ def test_no_whole_number_of_a_setting_opens_lanes_without_end(name: str) -> None
     for each in numbers:
         try:
             settings = policy.settings.resolve("service", {each: HUGE})
-        except BadSetting as refused:
-            assert each in str(refused)
+        except BadSetting:
             continue
         work = policy.solve(Task("q", "What is 1 + 1?", "default", 1), settings)
         asked = next(work)
