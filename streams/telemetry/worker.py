@@ -21,8 +21,9 @@ def under_way(worker: Worker) -> list[Sample]:
     schedule, writer = worker.schedule, worker.writer
     return plain(
         {
-            "metalogue_appends_waiting": len(writer.rows),
-            "metalogue_append_wait_seconds": monotonic() - writer.stated_s if writer.rows else 0,
+            # What nobody waits for goes with the next reply, however long a model thinks about that.
+            "metalogue_appends_waiting": len(writer.rows) if writer.waiting else 0,
+            "metalogue_append_wait_seconds": monotonic() - writer.asked_s if writer.waiting else 0,
             "metalogue_append_age_seconds": monotonic() - writer.appended_s,
             "metalogue_tasks_running": len(schedule.tasks),
             "metalogue_episodes_ready": len(schedule.ready),

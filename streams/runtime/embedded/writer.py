@@ -52,8 +52,8 @@ class Writer:
         self.commits = 0
         self.appended_s = time.monotonic()
         """When the log last took something of ours; first the claim."""
-        self.at_ms, self.stated_s = 0, self.appended_s
-        """When the first record that waits was stated: Unix time, and by ``time.monotonic``."""
+        self.at_ms, self.asked_s = 0, self.appended_s
+        """When a commit's first record was stated, in Unix time; since when somebody waits (``time.monotonic``)."""
         self.loop: asyncio.AbstractEventLoop | None = None
         self.fenced = self.stalled = False
 
@@ -62,7 +62,7 @@ class Writer:
         # All records of a commit bear the time of the first, and the clock is asked once for them.
         rows = self.rows
         if not rows:
-            self.at_ms, self.stated_s = now_ms(), time.monotonic()
+            self.at_ms = now_ms()
         body = event.to_json().decode()
         rows.append(
             (topic, self.partition, self.epoch, episode, address, event.kind, self.at_ms, body)
@@ -94,6 +94,7 @@ class Writer:
                 self.log.db.execute(f"pragma busy_timeout={GLANCE_MS}")
             self.loop = asyncio.get_running_loop()
             self.loop.call_soon(self._turn)
+            self.asked_s = time.monotonic()
         assert self.loop is not None
         done = self.loop.create_future()
         waiting.append(done)

@@ -85,7 +85,7 @@ class Appender:
     def standing(self) -> Standing:
         """Return how much waits for a broker, and since when."""
         begun = [since for lane in self.lanes.values() if (since := lane.since_s) is not None]
-        waiting = sum(len(lane.rows) + lane.flying for lane in self.lanes.values())
+        waiting = sum(lane.waits for lane in self.lanes.values())
         return Standing(waiting, min(begun, default=None), self.appended_s)
 
     async def start(self) -> None:
@@ -132,7 +132,8 @@ class Lane:
         """Offset of the last record that the broker acknowledged."""
         self.flying = 0
         """Rows that were taken up and are not acknowledged yet."""
-        self.added_s: float | None = None
+        self.asked_s: float | None = None
+        """When somebody first asked for what is not taken up yet."""
         self.flown_s: float | None = None
 
     @property
@@ -142,8 +143,17 @@ class Lane:
 
     @property
     def since_s(self) -> float | None:
-        """When the oldest row was added that is not acknowledged yet; nothing where there is none."""
-        return self.added_s if self.flown_s is None else self.flown_s
+        """Since when somebody waits for an acknowledgement; nothing where nobody does.
+
+        Rows that nobody waits for yet go with the next that somebody does: a fact with the reply that follows it,
+        however long a model thinks about that.
+        """
+        return self.asked_s if self.flown_s is None else self.flown_s
+
+    @property
+    def waits(self) -> int:
+        """Rows that somebody waits for."""
+        return self.flying + (len(self.rows) if self.waiting else 0)
 
     def add(
         self,
@@ -155,8 +165,6 @@ class Lane:
         """Append with the next batch. A record that the broker refuses breaks the lane, unless ``on_refused``
         is there to be told: then the others go on without it.
         """
-        if self.added_s is None:
-            self.added_s = time.monotonic()
         self.rows.append((key, value, headers, on_refused))
 
     def commit(self) -> asyncio.Future[int]:
@@ -165,10 +173,17 @@ class Lane:
         if self.broken is not None:
             _fail([(done, 0)], self.broken)
             return done
+        if self.asked_s is None:
+            self.asked_s = time.monotonic()
         self.waiting.append((done, len(self.rows) - 1))
         if self.pump is None:
             self.pump = asyncio.create_task(self._pump())
         return done
+
+    def forget(self) -> None:
+        """Drop the rows that nobody waits for: their claim was lost, so that they would count nowhere."""
+        if not self.waiting:
+            self.rows.clear()
 
     def give_up(self, error: Exception) -> None:
         """Send nothing more."""
@@ -183,7 +198,7 @@ class Lane:
         while self.waiting:
             rows, self.rows = self.rows, []
             waiting, self.waiting = self.waiting, []
-            self.flying, self.flown_s, self.added_s = len(rows), self.added_s, None
+            self.flying, self.flown_s, self.asked_s = len(rows), self.asked_s, None
             try:
                 before = self.last
                 spans = await self._send(rows)

@@ -72,6 +72,7 @@ class Owned:
         for writer in (self.events, self.learning):
             if writer is not None:
                 writer.fenced = True
+                writer.lane.forget()
 
     @classmethod
     def beginning(cls, index: int, checkpoint: dict[str, Any] | None, past: Closings) -> Owned:

@@ -13,8 +13,9 @@ import pytest
 
 from streams.answering.embedders.hashed import HashedEmbedder
 from streams.answering.world import World
+from streams.core.backbone import ModelReply, ModelRequest
 from streams.engine.progress import Outcome
-from streams.runtime.kafka import aio
+from streams.runtime.kafka import aio, ending
 from streams.runtime.kafka.append import Appender
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.place import KafkaAddress
@@ -106,6 +107,42 @@ def test_who_waits_for_an_append_says_what_was_not_recorded(
 
     with pytest.raises(Unrecorded, match=r"[1-9]\d* records were taken by no broker"):
         told(place, waits, freezes=broker)
+
+
+def test_calls_in_flight_are_waited_for_however_long_a_model_thinks(
+    here: tuple[KafkaAddress, Broker], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What was stated before them goes with their replies; until then no broker is to blame for anything."""
+    monkeypatch.setattr(ending, "LAST_S", 0.1)
+    place = here[0]
+
+    async def run() -> int:
+        asked, may_reply = asyncio.Event(), asyncio.Event()
+
+        class Thinker(Numbers):
+            async def complete(self, request: ModelRequest) -> ModelReply:
+                asked.set()
+                await may_reply.wait()
+                return await super().complete(request)
+
+        world = World({"*": Thinker(iter(lambda: 0, 1))}, HashedEmbedder(16))
+        worker = KafkaWorker(place, 2, world, find, default_policy="pupil")
+        running = asyncio.create_task(worker.run())
+        await asked.wait()
+        await asyncio.sleep(0.2)
+        assert (worker.appender.standing.waiting, worker.appender.standing.since_s) == (0, None)
+        worker.drain()
+        await asyncio.sleep(1)
+        assert not running.done()
+        began = worker.world.calls_begun
+        may_reply.set()
+        assert await running == Outcome()
+        assert worker.world.calls_begun == began > 0
+        return began
+
+    began = asyncio.run(run())
+    with closing(KafkaLog(place, tmp_path)) as log:
+        assert sum(1 for _ in log.records(kinds=("completed",))) == began
 
 
 def test_who_waits_for_a_heartbeat_asks_nothing_any_more(
