@@ -8,6 +8,11 @@ from dataclasses import dataclass, field
 from schemas.price import Price
 from schemas.problem import Limits, Problem
 from streams.core.backbone import SetupBroken
+from streams.core.drive import Waiting
+
+
+class Unpriced(SetupBroken, Waiting):
+    """A problem of its own limits its cost, and nobody knows what a call costs: it waits for a worker that does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +36,16 @@ class Grant:
         return None if limits.cost is None else dict(self.prices) or None
 
     def check(self, problem: Problem) -> None:
-        """Raises ``SetupBroken`` where cost is limited and nobody knows what a call costs."""
+        """Raises ``SetupBroken`` where cost is limited and nobody knows what a call costs.
+
+        Where the problem limits it and not the worker, ``Unpriced``: the others can be worked on.
+        """
         # Checked before the first call. A limit that nobody can keep would be found out
         # by the bill alone.
         if self.unpriced and self.limits_of(problem).cost is not None:
+            broken = SetupBroken if problem.limits.cost is None else Unpriced
             detail = f"{problem.id} has a limit of cost, and no price is known"
-            raise SetupBroken("price", ", ".join(self.unpriced), detail)
+            raise broken("price", ", ".join(self.unpriced), detail)
 
 
 NO_GRANT = Grant()

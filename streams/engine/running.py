@@ -31,7 +31,7 @@ from state.journal import Recorder, TooLarge
 from streams.core.backbone import Stuck
 from streams.core.closing import Closing, closing
 from streams.core.drive import Run, Waiting, World
-from streams.core.grants import Grant
+from streams.core.grants import Grant, Unpriced
 from streams.engine.episode import Work, conclude, prepare
 from streams.engine.sets import SetWork, closings, conclude_set, ending, prepare_set
 
@@ -86,7 +86,7 @@ class EpisodeStore(Protocol):
         """The memory versions of a scope."""
         ...
 
-    def wait(self, episode: str, run: Run, why: Waiting) -> None:
+    def wait(self, episode: str, run: Run | None, why: Waiting) -> None:
         """Let an episode wait, and see that it goes on."""
         ...
 
@@ -107,11 +107,14 @@ async def run_episode(store: EpisodeStore, episode: str) -> None:
     # Before anything is recorded: whoever counts what a worker did must tell what it began
     # from what it resumed.
     fresh = "opened" not in journal
+    run: Run | None = None
     try:
         policy, memories = store.policy(admitted), store.memories(admitted.scope)
-        work = prepare(episode, admitted, journal, policy, memories, store.backbones, store.grant)
-        run = work.run(store.writer, store.world)
         try:
+            work = prepare(
+                episode, admitted, journal, policy, memories, store.backbones, store.grant
+            )
+            run = work.run(store.writer, store.world)
             # Nobody waits for this record. It is committed with the first answer, before
             # which nothing is lost.
             if fresh:
@@ -173,6 +176,9 @@ async def run_set(store: EpisodeStore, episode: str, members: Sequence[str]) -> 
         # not have known. Its record lies under the name that it was begun with.
         work, fresh = _open_set(store, begun_in or episode, open_now)
         conclusions = await conclude_set(work, work.run(store.writer, store.world))
+    except Unpriced as why:
+        store.wait(episode, None, why)
+        return
     except UNABLE as error:
         # A set has no record that a person could look at, so each of its members tells him.
         for member, journal in open_now.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable, Container, Coroutine, Iterator
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 from streams.answering.budgets import Budgets, OutOfBudget
 from streams.answering.world import Draining
 from streams.core.drive import Run, Waiting, first_of, is_group
+from streams.core.grants import Unpriced
 from streams.engine.judgements import Judgements
 from streams.engine.learner import Learner
 from streams.engine.pending import PendingEpisode, Sets
@@ -18,6 +20,8 @@ from streams.engine.ready import Ready
 from streams.engine.scopes import Scope
 
 __all__ = ["PendingEpisode", "Running", "Schedule"]
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,8 @@ class Schedule:
         """Other seats of an episode, by partition: its problem lies on several."""
         self.asleep: set[str] = set()
         """Episodes that wait for a person; they hold no slot."""
+        self.unpriced: dict[str, Unpriced] = {}
+        """Episodes whose cost is limited by their problems, under a worker that knows no price."""
         self.unpaid: dict[str, str] = {}
         """Episodes whose tenant has spent its budget, and that tenant; they hold no slot either."""
         self.budgets: Budgets | None = None
@@ -83,6 +89,7 @@ class Schedule:
         self.seats.pop(episode, None)
         self.asleep.discard(episode)
         self.unpaid.pop(episode, None)
+        self.unpriced.pop(episode, None)
         self.sets.leave(episode)
         self._next_twin(episode)
 
@@ -95,15 +102,20 @@ class Schedule:
         self.leave(episode)
         self.changed.set()
 
-    def wait(self, episode: str, run: Run, why: Waiting, said: Judgements) -> None:
-        """An episode waits for its tenant's next day, or for a person unless he has answered meanwhile."""
+    def wait(self, episode: str, run: Run | None, why: Waiting, said: Judgements) -> None:
+        """An episode waits for its tenant's next day, for a price, or for a person unless he has answered meanwhile."""
+        if isinstance(why, Unpriced):
+            if not self.unpriced:
+                _log.warning("%s for %s; it waits, and the others go on", why.detail, why.where)
+            self.unpriced[episode] = why
+            return
         if isinstance(why, OutOfBudget):
             self.unpay(episode)
             return
         # He may have answered while the question was on its way. That woke
         # nobody, for nobody slept.
         self.asleep.add(episode)
-        if any(said.reply(episode, address) for address in run.waits):
+        if run is not None and any(said.reply(episode, address) for address in run.waits):
             self.wake(episode)
 
     def wake(self, episode: str) -> None:
@@ -201,7 +213,7 @@ class Schedule:
 
     def waiting(self) -> Iterator[tuple[str, PendingEpisode]]:
         """Episodes that wait for a memory version, for a person, or for their tenant's next day."""
-        asleep = (sorted(self.asleep), list(self.unpaid))
+        asleep = (sorted(self.asleep), list(self.unpaid), list(self.unpriced))
         for blocked in (*self.blocked.values(), self.sets.waiting(), *asleep):
             for episode in blocked:
                 seat = self.seats.get(episode)
@@ -277,6 +289,7 @@ class Schedule:
         self.ready.keep(self.seats)
         self.asleep &= self.seats.keys()
         self.unpaid = {e: tenant for e, tenant in self.unpaid.items() if e in self.seats}
+        self.unpriced = {e: why for e, why in self.unpriced.items() if e in self.seats}
         self.sets.drop(partition)
         for episode, twins in list(self.twins.items()):
             twins.pop(partition, None)

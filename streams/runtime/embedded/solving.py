@@ -150,7 +150,7 @@ class SolveStore:
         """The memory versions of its scope, from the log."""
         return memories_of(self.log, find, scope)
 
-    def wait(self, episode: str, run: Run, why: Waiting) -> None:
+    def wait(self, episode: str, run: Run | None, why: Waiting) -> None:
         """Raises why it would have to wait."""
         raise why
 

@@ -144,6 +144,9 @@ class Worker:
             raise self.error
         if self.drained:
             return Outcome(spent=self.world.exhausted)
+        # What else there was is done by now; for these a person has to name a price.
+        for why in self.schedule.unpriced.values():
+            raise why
         held, asked = self.schedule.held(), sorted(self.schedule.asleep)
         unpaid = self.schedule.owing()
         return Outcome(held, self.intake.parked(), self.world.exhausted, asked, unpaid)

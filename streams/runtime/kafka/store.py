@@ -74,7 +74,7 @@ class KafkaStore:
         """The memory versions of a scope."""
         return self.worker.learner.known(scope).memory.versions
 
-    def wait(self, episode: str, run: Run, why: Waiting) -> None:
+    def wait(self, episode: str, run: Run | None, why: Waiting) -> None:
         """Let an episode wait for a person or for its tenant's next day, unless somebody has answered meanwhile."""
         self.worker.schedule.wait(episode, run, why, self.worker.view.said)
 

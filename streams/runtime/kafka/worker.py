@@ -171,6 +171,9 @@ class KafkaWorker:
             raise Unrecorded(f"{self.ending.left:,} records were taken by no broker")
         if self.drained:
             return Outcome(spent=self.world.exhausted)
+        # What else there was is done by now; for these a person has to name a price.
+        for why in self.schedule.unpriced.values():
+            raise why
         held, asked = self.idle.held(), sorted(self.schedule.asleep)
         unpaid = self.schedule.owing()
         return Outcome(held, self.idle.parked(), self.world.exhausted, asked, unpaid)

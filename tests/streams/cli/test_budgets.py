@@ -100,6 +100,26 @@ def test_a_cost_that_nobody_knows_cannot_be_kept(folder: Path) -> None:
     assert "no price is known for openai:m" in done.err
 
 
+def test_a_problem_whose_cost_nobody_can_limit_waits_and_the_others_are_answered(
+    folder: Path,
+) -> None:
+    said: list[dict[str, Any]] = [
+        {"id": f"n{n}", "problem": f"What is {n} + 1?", "policy": "cot"} for n in range(3)
+    ]
+    said[1]["limits"] = {"cost": 1.0}
+    (folder / "p.jsonl").write_text("".join(json.dumps(each) + "\n" for each in said))
+    log = folder / "a.db"
+    assert call("produce", "p.jsonl", "--log", log).code == 0
+    for _ in range(2):
+        done = call("worker", "--backbone", "rehearsal", "--until-idle", "--log", log)
+        assert done.code == USAGE
+        assert "n1 has a limit of cost, and no price is known for rehearsal" in done.err
+    price = ("--price", "rehearsal(seed=7)=1,1")
+    assert call("worker", "--backbone", "rehearsal", "--until-idle", *price, "--log", log).code == 0
+    answered = call("consume", "--json", "--log", log).out.splitlines()
+    assert [json.loads(each)["problem_id"] for each in answered] == ["n0", "n2", "n1"]
+
+
 def test_a_log_without_tenants_has_nothing_to_show(folder: Path) -> None:
     call("produce", "game24:941-941", "--policy", "cot", "--log", folder / "a.db")
     assert call("budgets", "--log", folder / "a.db").out == "no tenant has spent anything\n"

@@ -148,6 +148,17 @@ def test_of_many_that_are_submitted_at_once_no_more_wait_than_may(serve: Serve) 
     run(work)
 
 
+def test_a_limit_of_cost_without_a_price_is_refused_and_the_others_go_on() -> None:
+    async def work() -> None:
+        async with Engine(LOG, backbone="rehearsal") as engine:
+            with pytest.raises(metalogue.Error, match="no price is known for rehearsal") as caught:
+                await engine.submit(SUM.format(1), cost_limit=1.0)
+            assert caught.value.field == "cost_limit"
+            assert (await (await engine.submit(SUM.format(2))).answer()).episode
+
+    run(work)
+
+
 def test_a_cancelled_episode_is_worked_on_no_more_here_or_later(serve: Serve) -> None:
     gate = Gate()
     endpoint = serve(gate)

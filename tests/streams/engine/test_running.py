@@ -61,7 +61,7 @@ class MemoryStore:
     def memories(self, scope: str) -> Mapping[int, Memory]:
         return BLANK
 
-    def wait(self, episode: str, run: Run, why: Waiting) -> None:
+    def wait(self, episode: str, run: Run | None, why: Waiting) -> None:
         self.waited.append((episode, why))
 
     async def park(self, episode: str, error: Exception, journal: dict[str, Event]) -> None:
