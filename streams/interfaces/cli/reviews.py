@@ -7,7 +7,9 @@ feedback as any other (a verdict, a score, the right answer), which becomes a la
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from heapq import merge
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,7 @@ from schemas.events.codec import decode
 from schemas.events.episode import ReviewAsked
 from schemas.identity import canonical, digest
 from schemas.problem import Feedback
+from schemas.written import feedback_of
 from state.folds.grades import GradesFold
 from streams.interfaces.cli.errors import usage
 from streams.producing.sources import BadLine
@@ -165,8 +168,24 @@ def judgement(item: Item, by: str, **word: Any) -> Feedback:
         raise usage(first["msg"].removeprefix("Value error, "), field=field) from error
 
 
+def as_newest(log: SqliteLog, said: Feedback) -> Feedback:
+    """The judgement; with its time, where it was said before and something else since.
+
+    The same word twice is one, and would otherwise be the earlier one: nobody could go back to what he first said.
+    """
+    if said.episode is None or said.at is not None:
+        return said
+    before: list[Feedback] = []
+    for value in reviews.said_of(log, said.episode):
+        with suppress(ValidationError):  # anybody may have put it there
+            before.append(feedback_of(value))
+    if said not in before or before[-1] == said:
+        return said
+    return said.model_copy(update={"at": datetime.now(UTC).isoformat(timespec="milliseconds")})
+
+
 def put(log: SqliteLog, said: Feedback) -> bool:
-    """Publish a judgement. Returns whether it is new: the same word twice is one.
+    """Publish a judgement. Returns whether it is new: the same word twice is one, unless another came between.
 
     Raises a usage error for a right answer of another form than its problem's type.
     """
@@ -174,7 +193,7 @@ def put(log: SqliteLog, said: Feedback) -> bool:
         need_fit(log, said)
     except BadLine as error:
         raise usage(error.what, field=error.field, error=error.code) from error
-    value = said.model_dump(mode="json", exclude_none=True)
+    value = as_newest(log, said).model_dump(mode="json", exclude_none=True)
     return log.publish([("feedback", digest(value), {}, canonical(value))]) > 0
 
 

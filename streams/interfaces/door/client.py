@@ -20,6 +20,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pydantic import ValidationError
+
 from handlers.reviewing import USUAL, Thresholds
 from schemas.answer import Answer
 from schemas.carried import TooMuch, carried, comes_back, of_text
@@ -334,9 +336,12 @@ class Client:
         word: dict[str, Any] = {"verdict": verdict, "score": score, "reference": reference}
         try:
             said = Feedback(episode=episode, passed=True if passed else None, by=by, **word)
-        except ValueError as error:
-            what = "give one of reference, verdict, score, passed"
-            raise Error(what, code="input.field", field="feedback") from error
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            field = ".".join(map(str, first["loc"]))
+            # Without a field it is about how many were given.
+            what = first["msg"] if field else "give one of reference, verdict, score, passed"
+            raise Error(what, code="input.field", field=field or "feedback") from error
         await self._in_thread(lambda: self._box.judge(said))
 
     async def reviews(

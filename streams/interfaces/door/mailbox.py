@@ -20,7 +20,7 @@ from streams.engine.policies import find
 from streams.interfaces.cli.cancelling import cancel, taken_out
 from streams.interfaces.cli.config import load
 from streams.interfaces.cli.prompting import given
-from streams.interfaces.cli.reviews import Item, judgement, queue, waiting_of
+from streams.interfaces.cli.reviews import Item, as_newest, judgement, queue, waiting_of
 from streams.interfaces.cli.setup import tools_wanted
 from streams.interfaces.cli.show.episode import page_of
 from streams.interfaces.cli.show.library import Library
@@ -163,6 +163,7 @@ class Mailbox:
             reference = None if said.reference is None else str(said.reference)
             word = {"verdict": said.verdict, "score": said.score, "passed": said.passed}
             said = judgement(waiting, said.by, reference=reference, **word)
+        said = as_newest(self.log, said)
         body = said.model_dump_json(exclude_none=True).encode()
         try:
             Subjects(self.log).need_key(body)

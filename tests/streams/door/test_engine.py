@@ -15,6 +15,7 @@ import pytest
 from metalogue import Client, Engine
 
 from schemas.events.episode import EpisodeParked
+from schemas.events.learning import Graded
 from schemas.identity import digest
 from streams.interfaces.door import client
 from streams.interfaces.door.asking import Way
@@ -130,6 +131,22 @@ def test_who_submits_more_than_may_wait_waits(serve: Serve) -> None:
             assert (await (await third).answer()).answer == "3"
 
     run(work)
+
+
+def test_a_person_may_go_back_to_what_she_first_said_and_the_same_word_twice_is_one() -> None:
+    async def work() -> None:
+        async with Engine(LOG, backbone="rehearsal") as engine:
+            handle = await engine.submit(SUM.format(1), policy="cot")
+            await handle.answer()
+            for verdict in (True, False, True, True):
+                await engine.feedback(handle.episode, verdict=verdict, by="ann")
+
+    run(work)
+    assert call("worker", "--backbone", "rehearsal", "--until-idle", "--log", LOG).code == 0
+    with closing(SqliteLog("a.db")) as log:
+        said = [each.event for each in log.records(kinds=("graded",))]
+    words = [e.outcome for e in said if isinstance(e, Graded) and e.source == "ann"]
+    assert words == ["right", "wrong", "right"]
 
 
 def test_of_many_that_are_submitted_at_once_no_more_wait_than_may(serve: Serve) -> None:

@@ -46,6 +46,10 @@ SPOKEN_OF = """
 select distinct json_extract(cast(value as text), '$.episode') from messages
   where topic = 'feedback' and json_valid(cast(value as text))
 """
+SAID_OF = """
+select value from messages where topic = 'feedback' and json_valid(cast(value as text))
+  and json_extract(cast(value as text), '$.episode') = ? order by offset
+"""
 GRADES = (
     "select address, kind, body from records where episode = ? and kind = 'graded' order by offset"
 )
@@ -92,6 +96,11 @@ def replied(log: SqliteLog) -> set[tuple[str, str]]:
 def spoken_of(log: SqliteLog) -> set[str]:
     """The episodes that feedback names."""
     return {episode for (episode,) in log.db.execute(SPOKEN_OF)}
+
+
+def said_of(log: SqliteLog, episode: str) -> list[bytes]:
+    """What feedback says of one episode's answer, in the order of the log."""
+    return [bytes(value) for (value,) in log.db.execute(SAID_OF, (episode,))]
 
 
 def grades_of(log: SqliteLog, episode: str) -> dict[str, Graded]:
