@@ -198,6 +198,12 @@ class Problem(BaseModel):
     )
 
 
+def begins_with(tenant: str) -> str:
+    """What the ids of a tenant's problems begin with, and no other tenant's."""
+    # A dot parts the tenant from the id, and both may hold some.
+    return f"{tenant.replace('.', '%2E')}."
+
+
 def of_tenant(tenant: str | None, id: str, memory: str) -> tuple[str, str]:
     """A tenant's id of a problem, which no other tenant's is equal to, and the memory that is its own unless told.
 
@@ -207,7 +213,8 @@ def of_tenant(tenant: str | None, id: str, memory: str) -> tuple[str, str]:
         return id, memory
     # An id that has the tenant's name already is its own: a line that is produced twice must not
     # become two problems.
-    own = id if id.startswith(f"{tenant}.") else f"{tenant}.{id}"
+    begin = begins_with(tenant)
+    own = id if id.startswith(begin) else begin + id
     return own, tenant if memory == "main" else memory
 
 

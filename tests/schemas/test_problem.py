@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 from schemas.answer_type import AnswerType
@@ -148,12 +150,23 @@ def test_limits_that_are_set_go_before_others() -> None:
         ("t", "a", "main", ("t.a", "t")),
         ("t", "t.a", "main", ("t.a", "t")),
         ("t", "ta", "shared", ("t.ta", "shared")),
+        ("t.u", "a", "main", ("t%2Eu.a", "t.u")),
+        ("t.u", "t%2Eu.a", "main", ("t%2Eu.a", "t.u")),
     ],
 )
 def test_a_tenants_problem_and_memory_are_its_own(
     tenant: str | None, id: str, memory: str, own: tuple[str, str]
 ) -> None:
     assert of_tenant(tenant, id, memory) == own
+
+
+NAMED = st.from_regex(r"[a-b.]{1,4}", fullmatch=True)
+
+
+@given(NAMED, NAMED, NAMED, NAMED)
+def test_ids_of_two_tenants_are_never_equal(a: str, id: str, b: str, other: str) -> None:
+    if a != b:
+        assert of_tenant(a, id, "main")[0] != of_tenant(b, other, "main")[0]
 
 
 # ── Judgements ───────────────────────────────────────────────────────────────────────────────

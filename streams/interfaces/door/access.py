@@ -14,7 +14,7 @@ from typing import Annotated
 import yaml
 from pydantic import BaseModel, ConfigDict, PositiveInt, StringConstraints, ValidationError
 
-from schemas.problem import Name, Priority
+from schemas.problem import Name, Priority, begins_with
 from streams.interfaces.door.errors import Error
 
 ANYBODY = "main"
@@ -62,7 +62,7 @@ class Guest:
 
     def own_id(self, id: str) -> str:
         """A problem's id that no other holder's is equal to."""
-        return f"{self.name}.{id}" if self.is_named else id
+        return begins_with(self.name) + id if self.is_named else id
 
     def keyed_id(self, key: str) -> str:
         """The id of what came under an idempotency key."""
