@@ -179,8 +179,10 @@ def as_newest(log: SqliteLog, said: Feedback) -> Feedback:
     for value in reviews.said_of(log, said.episode):
         with suppress(ValidationError):  # anybody may have put it there
             before.append(feedback_of(value))
-    if said not in before or before[-1] == said:
+    if said not in before:
         return said
+    if before[-1].model_copy(update={"at": None}) == said:
+        return before[-1]
     return said.model_copy(update={"at": datetime.now(UTC).isoformat(timespec="milliseconds")})
 
 

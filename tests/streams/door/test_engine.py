@@ -133,7 +133,9 @@ def test_who_submits_more_than_may_wait_waits(serve: Serve) -> None:
     run(work)
 
 
-def test_a_person_may_go_back_to_what_she_first_said_and_the_same_word_twice_is_one() -> None:
+def test_a_person_may_go_back_to_what_she_first_said_and_the_same_word_twice_is_one(
+    folder: Path,
+) -> None:
     async def work() -> None:
         async with Engine(LOG, backbone="rehearsal") as engine:
             handle = await engine.submit(SUM.format(1), policy="cot")
@@ -147,6 +149,14 @@ def test_a_person_may_go_back_to_what_she_first_said_and_the_same_word_twice_is_
         said = [each.event for each in log.records(kinds=("graded",))]
     words = [e.outcome for e in said if isinstance(e, Graded) and e.source == "ann"]
     assert words == ["right", "wrong", "right"]
+
+
+@pytest.mark.parametrize("name", ["max_pending", "max_concurrency"])
+@pytest.mark.parametrize("wrong", [0, -1, True, "x", 1.5])
+def test_with_none_at_once_nothing_would_ever_go_on(name: str, wrong: Any) -> None:
+    with pytest.raises(metalogue.Error, match="a whole number of at least 1") as caught:
+        Engine(LOG, backbone="rehearsal", **{name: wrong})
+    assert caught.value.field == name
 
 
 def test_of_many_that_are_submitted_at_once_no_more_wait_than_may(serve: Serve) -> None:
@@ -165,7 +175,7 @@ def test_of_many_that_are_submitted_at_once_no_more_wait_than_may(serve: Serve) 
     run(work)
 
 
-def test_a_limit_of_cost_without_a_price_is_refused_and_the_others_go_on() -> None:
+def test_a_limit_of_cost_without_a_price_is_refused_and_the_others_go_on(folder: Path) -> None:
     async def work() -> None:
         async with Engine(LOG, backbone="rehearsal") as engine:
             with pytest.raises(metalogue.Error, match="no price is known for rehearsal") as caught:
