@@ -22,6 +22,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from sqlite3 import DatabaseError
 from typing import Any
 
 import orjson
@@ -211,6 +212,8 @@ class Verifier:
             self._not_verifiable(episode, str(error))
         except BadEvent:
             self.done.diverged += unreadable(self.log, episode)
+        except DatabaseError:
+            raise  # the file is damaged, which says nothing of what was derived from it
         except Exception as error:  # what was changed can break anything that relied on it
             said = f"{type(error).__name__}: {error}"
             self.done.diverged.append(Diverged(episode, "-", "replay", "a record to follow", said))
