@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 DEFAULT_POLICY = "cot"
 
 
+def at_least_one(name: str, number: object) -> int:
+    """A parameter that counts something. Raises an ``Error``: with none of it nothing would ever go on."""
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        what = f"expected a whole number of at least 1, found {number!r:.80}"
+        raise Error(what, code="input.field", field=name)
+    return number
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
     """How problems are worked on, where one does not say it itself.

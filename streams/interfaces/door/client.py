@@ -30,7 +30,7 @@ from schemas.record import Record
 from streams.interfaces.cli.kafka_log import is_kafka, place_of, reached
 from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.reviews import Item
-from streams.interfaces.door.asking import DEFAULT_POLICY, Asked, Way
+from streams.interfaces.door.asking import DEFAULT_POLICY, Asked, Way, at_least_one
 from streams.interfaces.door.errors import Error, in_our_words
 from streams.interfaces.door.handle import LOOK_S, Handle
 from streams.interfaces.door.lessons import FoundLesson, nearest
@@ -99,7 +99,7 @@ class Client:
             cost_limit=cost_limit,
             time_limit=time_limit,
         )
-        self.max_pending = max_pending
+        self.max_pending = at_least_one("max_pending", max_pending)
         self._pending: dict[Awaited, asyncio.Future[Answer]] = {}
         self._coming = 0
         self._over: Error | None = None
