@@ -186,10 +186,15 @@ def create(
     copies = made.copies
     if json:
         told = {"replicas": copies.replicas, "min_isr": copies.min_isr, "note": copies.note}
+        told["partitions"] = made.partitions
         out_json({"log": place.url, "topics": place.topics(), "created": made.topics, **told})
         return
     there = len(place.topics()) - len(made.topics)
     out(f"{place.url}: {len(made.topics)} topics made, {there} were there")
+    if made.partitions != partitions:
+        say(
+            f"it has {made.partitions} partitions and keeps them, not {partitions} [topics.partitions]"
+        )
     if made.topics:
         out(
             f"each partition {plural(copies.replicas, 'replica')}, {copies.min_isr} in sync to append"

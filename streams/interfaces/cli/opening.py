@@ -109,6 +109,18 @@ def open_log(
         raise usage(str(error), field="--log", error="log.format", hint=OTHER_LOG) from error
 
 
+def need_own(log: SqliteLog, where: str) -> None:
+    """Raises a usage error for a copy of a log on Kafka: what is done on it, its own workers would never hear of."""
+    from streams.runtime.embedded.queries import claims
+
+    if claims.is_of_kafka(log):
+        hint = (
+            "Read it, verify it and export it here; start workers on the log that it is a copy of"
+        )
+        what = f"{where} is a copy of a log on Kafka, and is not worked on"
+        raise usage(what, field="--log", error="log.copy", hint=hint)
+
+
 def need_folder(path: str) -> None:
     """Raises a usage error where a log's file would lie in no folder."""
     folder = os.path.dirname(path)

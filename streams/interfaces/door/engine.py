@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from schemas.problem import Profile
 from streams.core.backbone import BackboneError
 from streams.engine.policies import find
-from streams.interfaces.cli.opening import log_path, open_log
+from streams.interfaces.cli.opening import log_path, need_own, open_log
 from streams.interfaces.cli.setup import as_cli, need_budget_prices, need_prices, world_of
 from streams.interfaces.cli.working import only_worker
-from streams.interfaces.door.asking import DEFAULT_POLICY, Way, models_of
+from streams.interfaces.door.asking import DEFAULT_POLICY, Way, at_least_one, models_of
 from streams.interfaces.door.client import MOST_PENDING, Client
 from streams.interfaces.door.errors import Error, as_error, in_our_words
 from streams.runtime.embedded.worker import Worker
@@ -92,7 +92,7 @@ class Engine(Client):
             max_pending=max_pending,
         )
         self.models = models_of(backbone, roles, prices, tools=tools, budgets=budgets)
-        self.max_concurrency = max_concurrency
+        self.max_concurrency = at_least_one("max_concurrency", max_concurrency)
         self._holding = ExitStack()
         self._world: World | None = None
         self._worker: Worker | None = None
@@ -110,6 +110,7 @@ class Engine(Client):
             # First the log, then its lock: a file that is none must not leave a lock behind.
             log = open_log(self.log, create=True)
             holding.callback(log.close)
+            need_own(log, self.log)
             holding.enter_context(only_worker(path))
             self._worker = Worker(
                 log,

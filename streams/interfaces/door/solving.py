@@ -17,7 +17,7 @@ from streams.answering.budgets import OutOfBudget
 from streams.core.backbone import BackboneError
 from streams.interfaces.cli.config import load
 from streams.interfaces.cli.draining import over_budget
-from streams.interfaces.cli.opening import open_log
+from streams.interfaces.cli.opening import need_own, open_log
 from streams.interfaces.cli.prompting import set_for
 from streams.interfaces.cli.setup import as_cli, need_prices, tools_wanted, world_of
 from streams.interfaces.door.asking import DEFAULT_POLICY, Asked, Way, models_of
@@ -138,6 +138,7 @@ async def asolve(
             if cost_limit is not None:
                 need_prices(world, "cost_limit")
             with closing(open_log(url, create=True)) as opened:
+                need_own(opened, url)
                 solved = await solve_on(opened, found, put, world)
                 answer = answer_of(opened, solved.episode)
         except BackboneError as error:

@@ -20,6 +20,8 @@ class Made:
 
     topics: list[str]
     copies: Copies
+    partitions: int
+    """How many partitions the topics of the log have: as many as those that were there."""
 
 
 async def create(
@@ -55,7 +57,8 @@ async def create(
                     error = aio.module(".errors").for_code(code).__name__
                     raise NoTopics(f"{topic}: {error} {message[0] if message else ''}")
             await aio.soon(lambda: _all_there(admin, place))
-        return Made(missing, copies)
+        counts = await _counts(admin, place)
+        return Made(missing, copies, counts.get(place.topic("problems"), partitions))
     finally:
         await admin.close()
 

@@ -118,7 +118,7 @@ def unpack(
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where its segments lie.")],
     log: NewLog = None,
 ) -> int:
-    """Make a log of its segments; a worker goes on with it."""
+    """Make a log of its segments. A worker goes on with it, unless it is a copy of a log on Kafka."""
     from streams.interfaces.cli.logs import unpack as run
 
     return run(log, folder)

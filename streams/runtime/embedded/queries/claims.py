@@ -25,6 +25,10 @@ select episode, address, epoch from records
 """
 HAS_PLACES = "select 1 from sqlite_master where name = 'places'"
 """An import from Kafka notes there where answers lie."""
+# A worker on Kafka names itself and the time, one on this file the number of its claim.
+OF_KAFKA = """
+select 1 from records where episode >= 'w/' and episode < 'w0' and address glob 'claimed.*[^0-9]*' limit 1
+"""
 HELD = "select topic, partition, epoch, worker from claims order by 1, 2"
 UNCLAIMED = """
 select topic, partition, episode, address, kind from records
@@ -104,6 +108,11 @@ def held(log: SqliteLog) -> list[Held]:
 def is_imported(log: SqliteLog) -> bool:
     """Whether the log was brought in from Kafka."""
     return log.db.execute(HAS_PLACES).fetchone() is not None
+
+
+def is_of_kafka(log: SqliteLog) -> bool:
+    """Whether workers on Kafka claimed what is on the log: it is a copy, whose partitions nobody here works on."""
+    return log.db.execute(OF_KAFKA).fetchone() is not None
 
 
 def is_worked_on(log: SqliteLog, free: Collection[str]) -> bool:
