@@ -94,6 +94,10 @@ class EpisodeStore(Protocol):
         """Leave an episode to a person, with the reason."""
         ...
 
+    def leave(self, episode: str) -> None:
+        """Let go of an episode that somebody else has ended."""
+        ...
+
     async def close(self, ends: Sequence[tuple[str, Closing]], fresh: bool) -> None:
         """Record the ends of episodes in one commit. ``fresh``: they were opened in this run."""
         ...
@@ -102,6 +106,9 @@ class EpisodeStore(Protocol):
 async def run_episode(store: EpisodeStore, episode: str) -> None:
     """Work on an episode to its end, from wherever its record stands."""
     journal = store.journal(episode)
+    if "closed" in journal:
+        store.leave(episode)  # whoever solved it beside us had it first
+        return
     admitted = journal["admitted"]
     assert isinstance(admitted, ProblemAdmitted)
     # Before anything is recorded: whoever counts what a worker did must tell what it began

@@ -49,6 +49,7 @@ from streams.producing.subjects import UNREAD, Subjects
 from streams.producing.typed import BadType, need_same_type, type_mark, with_known_type
 from streams.runtime.embedded.intake import SCOPE, episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.queries.episodes import is_open_on
 from streams.runtime.embedded.queries.messages import run_of_problem, value_of
 from streams.runtime.room import need_room
 
@@ -258,7 +259,9 @@ class Producer:
             put = None if body is None else problem_of(body)
         if put is not None:
             need_same_type(problem, type_mark(put))
-        return True
+        # What a solve began, and perhaps left, no worker has heard of: it is put for them too.
+        begun = not self.log.is_owned_elsewhere and is_open_on(self.log, episode, aside=True)
+        return not begun or self.log.has_message("problems", episode)
 
     def _problem(
         self, record: ProblemRecord, perturbed: Perturbed | None

@@ -22,7 +22,6 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from sqlite3 import DatabaseError
 from typing import Any
 
 import orjson
@@ -61,6 +60,7 @@ from streams.replay.sets import derive_set
 from streams.replay.stamped import restamped
 from streams.replay.standing import disordered, gaps, headless, misplaced
 from streams.runtime.embedded.erasing import sealed_on
+from streams.runtime.embedded.files import SqliteError
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.queries import episodes
 from streams.runtime.embedded.records import LogRecords
@@ -212,7 +212,7 @@ class Verifier:
             self._not_verifiable(episode, str(error))
         except BadEvent:
             self.done.diverged += unreadable(self.log, episode)
-        except DatabaseError:
+        except SqliteError:
             raise  # the file is damaged, which says nothing of what was derived from it
         except Exception as error:  # what was changed can break anything that relied on it
             said = f"{type(error).__name__}: {error}"

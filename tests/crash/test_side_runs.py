@@ -16,6 +16,8 @@ from typing import IO, Any
 import pytest
 
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.sides import has_worker
+from streams.runtime.embedded.solving import text_id
 from tests.crash.processes import PATIENCE_S, kill, until
 from tests.endpoint import Answer, Asked, Endpoint, serving, whole
 from tests.streams.cli.calling import call, command, environment
@@ -186,3 +188,40 @@ def test_a_solve_that_waits_is_drained(tmp_path: Path) -> None:
         on.released.set()
         assert ended(first)[:1] == (0,)
         on.all_that_was_paid_counts()
+
+
+def test_who_solves_what_a_worker_works_on_waits_for_that(tmp_path: Path) -> None:
+    with side(tmp_path / "a.db", held=all_of_them) as on:
+        said = json.dumps({"id": text_id(TEXT), "problem": TEXT, "policy": "cot"}).encode()
+        assert call("produce", "-", "--log", on.path, given=said).code == 0
+        worker = on.start("worker", "--until-idle", "--no-tables")
+        assert until(lambda: len(on.endpoint.asked) == 1, worker)
+        solve = on.solve()
+        assert solve.stderr is not None
+        assert "a worker has the same: waits for what it finds" in solve.stderr.readline().decode()
+        on.released.set()
+        code, found, told = ended(solve)
+        assert (code, found["known"], found["answer"]) == (0, True, "7"), told
+        assert worker.wait(150) == 0
+        assert len(on.endpoint.asked) == 1
+        on.all_that_was_paid_counts()
+
+
+def test_what_a_killed_solve_left_is_finished_by_a_worker_that_is_given_the_same(
+    tmp_path: Path,
+) -> None:
+    with side(tmp_path / "a.db", 0.0, held=lambda asked: asked.number == 1) as on:
+        solve = on.start("solve", TEXT, "--policy", "self_refine", "--json")
+        assert until(lambda: len(on.endpoint.asked) == 2, solve)
+        said = json.dumps({"id": text_id(TEXT), "problem": TEXT, "policy": "self_refine"}).encode()
+        assert call("produce", "-", "--log", on.path, given=said).code == 0
+        worker = on.start("worker", "--until-idle", "--no-tables")
+        assert until(lambda: has_worker(on.path), worker)
+        assert kill(solve)
+        assert worker.wait(150) == 0
+        [answer] = call("consume", "--json", "--log", on.path).out.splitlines()
+        assert json.loads(answer)["status"] == "answered"
+        assert on.endpoint.repeats() == 1, "the one call that was in flight"
+        with on.log() as log:
+            assert (log.counter("stale"), log.counter("repeated")) == (0, 0)
+        assert call("verify", "--log", on.path).code == 0

@@ -24,12 +24,14 @@ from streams.producing.sources import BadLine
 from streams.producing.typed import need_same_type, type_mark
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.embedded.marks import left
+from streams.runtime.embedded.queries.episodes import is_open_on
 from streams.runtime.faults import told
 
 BATCH = 64
+# Also what a solve began that was killed, once somebody has put the same problem for workers.
 OPEN = """
-select episode, kind, body from records a where address = 'admitted' and partition = 0
-  and offset >= ?
+select episode, kind, body from records a where address = 'admitted' and offset >= ?
+  and (partition = 0 or exists (select 1 from messages m where m.topic = 'problems' and m.key = a.episode))
   and not exists (select 1 from records c where c.episode = a.episode and c.address = 'closed')
   and not exists (select 1 from records v where v.episode = a.episode and v.kind = 'episode.adopted'
     and json_extract(v.body, '$.void'))
@@ -112,6 +114,8 @@ class Intake:
         # What others said before this is read with all that the learner starts from.
         self.commands_read = log.end()
         self.more = True
+        self.left: list[tuple[str, ProblemAdmitted]] = []
+        """Problems that came and are open already, by a solve that works on them or was killed."""
 
     def unfinished(self) -> Iterator[tuple[str, ProblemAdmitted]]:
         """Admitted episodes that are neither closed nor parked, oldest first."""
@@ -164,6 +168,8 @@ class Intake:
                 new[episode] = event
                 self.writer.state("events", episode, "admitted", event)
                 yield episode, event
+            elif isinstance(before, ProblemAdmitted) and is_open_on(self.log, episode, aside=True):
+                self.left.append((episode, before))
         if taken:
             # The position rides in the commit of the admissions. Were it committed before them, a
             # kill in between would lose problems.

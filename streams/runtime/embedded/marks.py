@@ -26,8 +26,9 @@ select topic, kind, count(*) from records where offset > ? and offset <= ? group
 """
 # The first open one bounds the look of the next start; those behind it are told apart then.
 OPEN = """
-select min(offset) from (select offset from records a where address = 'admitted' and partition = 0
+select min(offset) from (select offset from records a where address = 'admitted'
   and offset >= ? and offset <= ?
+  and (partition = 0 or exists (select 1 from messages m where m.topic = 'problems' and m.key = a.episode))
   and not exists (select 1 from records c where c.episode = a.episode and c.address = 'closed')
   and not exists (select 1 from records v where v.episode = a.episode and v.kind = 'episode.adopted'
     and json_extract(v.body, '$.void'))

@@ -1,7 +1,8 @@
 """Side runs: a solve or a fork works on one episode of its own, beside the worker and beside each other.
 
 Its *episode* is held by a lock that dies with its process. Whoever wants the same episode meanwhile waits:
-then it finds the answer there, or takes over what a killed owner left, and reads all that one recorded.
+then it finds the answer there, or takes over what a killed owner left, and reads all that one recorded. A worker
+takes the same lock for each episode that it works on, and whoever solves one that is a worker's waits for it.
 Its *partition* is the lowest above the worker's that no living side run has, chosen inside the
 transaction that claims it, and given back at the end. So no two that live are ever fenced by each other,
 and nothing that was paid for is thrown away. The fence stays behind both: whose claim is no longer the
@@ -25,6 +26,7 @@ from streams.answering.calls import Draining
 from streams.answering.world import World
 from streams.runtime.embedded.files import MEMORY
 from streams.runtime.embedded.log import SqliteLog, Writer
+from streams.runtime.embedded.queries.episodes import is_open_on
 
 GLANCE_S = 0.05
 FLOCK = "hhqqi"
@@ -35,10 +37,10 @@ class EpisodeLock:
     """The right to work on an episode: one byte of a file beside the log, at the episode's digest."""
 
     def __init__(self, log: Path, episode: str) -> None:
-        self.file = open(f"{log}.side.lock", "ab")  # noqa: SIM115 - it is held until close()
         # One file serves all episodes. A file for each would never be removed, since a process that
         # is killed cannot, and one that removes it takes it from who opened it meanwhile.
-        self.place = int(digest(episode), 16)
+        self.file = open(f"{log}.side.lock", "ab")  # noqa: SIM115 - it is held until close()
+        self.place = place_of(episode)
 
     def close(self) -> None:
         """Let go of it."""
@@ -54,13 +56,17 @@ class EpisodeLock:
                 return False
             return True
 
+        def give_back(self) -> None:
+            """Let others have it."""
+            fcntl.fcntl(self.file, fcntl.F_OFD_SETLK, self._asked(fcntl.F_UNLCK))
+
         def is_held(self) -> bool:
             """Whether somebody else has it."""
             found = fcntl.fcntl(self.file, fcntl.F_OFD_GETLK, self._asked())
             return bool(struct.unpack(FLOCK, found)[0] != fcntl.F_UNLCK)
 
-        def _asked(self) -> bytes:
-            return struct.pack(FLOCK, fcntl.F_WRLCK, os.SEEK_SET, self.place, 1, 0)
+        def _asked(self, kind: int = fcntl.F_WRLCK) -> bytes:
+            return struct.pack(FLOCK, kind, os.SEEK_SET, self.place, 1, 0)
     else:
 
         def take(self) -> bool:
@@ -71,9 +77,75 @@ class EpisodeLock:
                 return False
             return True
 
+        def give_back(self) -> None:
+            """Let others have it."""
+            fcntl.lockf(self.file, fcntl.LOCK_UN, 1, self.place)
+
         def is_held(self) -> bool:
             """Nobody can be asked here: a killed run's partition waits until its episode is taken up."""
             return True
+
+
+class HeldEpisodes:
+    """The episodes that a worker works on, each held by its lock; on a log in memory there is nobody else."""
+
+    def __init__(self, log: Path) -> None:
+        self.log = log
+        self.lock: EpisodeLock | None = None
+
+    def take(self, episode: str) -> bool:
+        """Take an episode, if no side run has it."""
+        if str(self.log) == MEMORY:
+            return True
+        if self.lock is None:
+            self.lock = EpisodeLock(self.log, episode)
+        self.lock.place = place_of(episode)
+        return self.lock.take()
+
+    def give_back(self, episode: str) -> None:
+        """Let others have an episode."""
+        if self.lock is not None:
+            self.lock.place = place_of(episode)
+            self.lock.give_back()
+
+    def close(self) -> None:
+        """Let go of all of them."""
+        if self.lock is not None:
+            self.lock.close()
+            self.lock = None
+
+
+def place_of(episode: str) -> int:
+    """The byte of the file that stands for an episode."""
+    return int(digest(episode), 16)
+
+
+def has_worker(log: Path) -> bool:
+    """Whether a worker has the log: it holds a lock on a file beside it, for as long as it lives."""
+    try:
+        with open(f"{log}.lock", "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
+async def left_by_worker(
+    log: SqliteLog, episode: str, world: World, told: Callable[[str], None]
+) -> None:
+    """Wait while an episode is a living worker's, until that has closed it. Raises ``Draining`` if told to stop."""
+    waiting = False
+    while str(log.path) != MEMORY and is_open_on(log, episode, aside=False):
+        if not has_worker(log.path):
+            return
+        if world.draining:
+            raise Draining
+        if not waiting:
+            told("a worker has the same: waits for what it finds")
+            waiting = True
+        await asyncio.sleep(4 * GLANCE_S)
 
 
 @asynccontextmanager

@@ -24,7 +24,7 @@ from streams.runtime.embedded.intake import episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.embedded.queries.spending import spent_since
 from streams.runtime.embedded.records import memories_of
-from streams.runtime.embedded.sides import alone_on, beside
+from streams.runtime.embedded.sides import alone_on, beside, left_by_worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,7 @@ async def solve_on(
         # A tenant's budget covers what is solved now as what waits for a worker.
         budgets.load(spent_since(log, budgets.clock() // DAY_MS * DAY_MS))
         budgets.tenant_of = lambda episode: problem.tenant
+    await left_by_worker(log, episode, world, told.waits)
     async with alone_on(log, episode, world, told.waits):
         journal = log.journal(episode)
         # Read under the lock only: whoever worked on it before us may have ended it while we waited.
@@ -153,6 +154,10 @@ class SolveStore:
     def wait(self, episode: str, run: Run | None, why: Waiting) -> None:
         """Raises why it would have to wait."""
         raise why
+
+    def leave(self, episode: str) -> None:
+        """Nobody else ends it: whoever solves it holds it."""
+        raise AssertionError(episode)
 
     async def park(self, episode: str, error: Exception, journal: dict[str, Event]) -> None:
         """Raises why it cannot go on."""

@@ -47,6 +47,10 @@ class EmbeddedStore:
         """Let an episode wait for a person or for its tenant's next day, unless somebody has answered meanwhile."""
         self.worker.schedule.wait(episode, run, why, self.worker.labels.said)
 
+    def leave(self, episode: str) -> None:
+        """Let go of an episode that somebody else has ended."""
+        self.worker.schedule.leave(episode)
+
     async def park(self, episode: str, error: Exception, journal: dict[str, Event]) -> None:
         """Leave an episode to a person, with the reason."""
         # Nobody waits for a person in memory: a worker that is started again finds it parked.

@@ -30,7 +30,7 @@ from state.collecting import uncollected
 from state.folds.budgets import DAY_MS
 from state.folds.strays import Strays
 from streams.answering.grading.grader import Grading
-from streams.answering.world import World
+from streams.answering.world import Draining, World
 from streams.engine.learner import HEARD_KINDS
 from streams.engine.pending import seat_of
 from streams.engine.progress import Outcome, Progress, warn_of_lost, warn_of_stray
@@ -46,6 +46,7 @@ from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.embedded.marks import leave
 from streams.runtime.embedded.queries.spending import spent_since
 from streams.runtime.embedded.records import LogRecords, known_of
+from streams.runtime.embedded.sides import GLANCE_S, HeldEpisodes
 from streams.runtime.embedded.snapshots import snapshots_of
 from streams.runtime.embedded.store import EmbeddedStore
 
@@ -99,6 +100,7 @@ class Worker:
         self.fresh: dict[str, ProblemAdmitted] = {}
         self.schedule = Schedule(self.learner, max_concurrency, self._broke)
         self.store = EmbeddedStore(self)
+        self.held = HeldEpisodes(log.path)
         budgets = world.budgets
         if budgets is not None:
             # What tenants have spent today is on the log: no restart gives anybody a second budget.
@@ -136,6 +138,7 @@ class Worker:
             # Tasks end first: what they were answered is still to be recorded, even where one of them failed.
             await self.schedule.finished()
             self.labels.close()
+            self.held.close()
             if not self.writer.fenced:
                 await self.writer.commit()
                 with suppress(OperationalError):  # whoever comes after reads more, and that is all
@@ -225,6 +228,9 @@ class Worker:
             self._enqueue(episode, admitted)
             self.progress.admitted += 1
             moved = True
+        while self.intake.left:
+            self._enqueue(*self.intake.left.pop())
+            moved = True
         # After all that arrived: whoever puts a problem and takes it out at once wants it out.
         for episode in taken_out:
             self.fresh.pop(episode, None)
@@ -266,11 +272,22 @@ class Worker:
         while not self.world.draining and (found := self.schedule.next()) is not None:
             name = found[0]
             members = self.schedule.sets.members(name)
-            work = run_episode(self.store, name) if members is None else self._set(name, members)
+            work = self._alone(name) if members is None else self._set(name, members)
             self.schedule.start(name, work)
         self.progress.running = len(self.schedule.tasks)
         if self.on_change is not None:
             self.on_change(self.progress)
+
+    async def _alone(self, episode: str) -> None:
+        """Work on an episode while no side run does."""
+        while not self.held.take(episode):
+            if self.world.draining:
+                raise Draining
+            await asyncio.sleep(GLANCE_S)
+        try:
+            await run_episode(self.store, episode)
+        finally:
+            self.held.give_back(episode)
 
     async def _set(self, name: str, members: Sequence[str]) -> None:
         await run_set(self.store, name, members)

@@ -78,6 +78,10 @@ class KafkaStore:
         """Let an episode wait for a person or for its tenant's next day, unless somebody has answered meanwhile."""
         self.worker.schedule.wait(episode, run, why, self.worker.view.said)
 
+    def leave(self, episode: str) -> None:
+        """Let go of an episode that somebody else has ended."""
+        self.worker.schedule.leave(episode)
+
     async def park(self, episode: str, error: Exception, journal: dict[str, Event]) -> None:
         """Leave an episode to a person, with the reason."""
         self.writer.state("events", episode, *parking(error, journal))

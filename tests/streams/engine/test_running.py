@@ -51,6 +51,7 @@ class MemoryStore:
         self.parked: dict[str, EpisodeParked] = {}
         self.ends: dict[str, Closing] = {}
         self.were_fresh: list[bool] = []
+        self.left: list[str] = []
 
     def journal(self, episode: str) -> dict[str, Event]:
         return self.writer.journal(episode)
@@ -63,6 +64,9 @@ class MemoryStore:
 
     def wait(self, episode: str, run: Run | None, why: Waiting) -> None:
         self.waited.append((episode, why))
+
+    def leave(self, episode: str) -> None:
+        self.left.append(episode)
 
     async def park(self, episode: str, error: Exception, journal: dict[str, Event]) -> None:
         at, self.parked[episode] = parking(error, journal)

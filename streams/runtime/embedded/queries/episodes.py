@@ -28,6 +28,10 @@ select distinct episode from records where address in ('admitted', 'opened', 'ba
 BEGUN = """
 select 1 from records where kind in ('episode.opened', 'trace.taken', 'batch.closed') limit 1
 """
+OPEN_ON = f"""
+select 1 from records a where episode = ? and address = 'admitted' and (partition != 0) = ?
+  and not {IS_CLOSED} and not {IS_TAKEN_OUT}
+"""
 WORKED_ON = "select 1 from records where episode = ? and address in ('opened', 'batch', 'taken')"
 KNOWN = """
 select exists (select 1 from records where episode = ?1)
@@ -152,6 +156,11 @@ class Progress(NamedTuple):
 
 
 # ── Finding one ──────────────────────────────────────────────────────────────────────────────
+
+
+def is_open_on(log: SqliteLog, episode: str, *, aside: bool) -> bool:
+    """Whether an episode is open that was admitted by a worker, or ``aside`` of it by whoever solved it."""
+    return log.db.execute(OPEN_ON, (episode, aside)).fetchone() is not None
 
 
 def is_on_record(log: SqliteLog, episode: str) -> bool:
