@@ -73,8 +73,8 @@ class SetupBroken(BackboneError):
     """Nothing can be asked until a person mends the set-up: key refused, unknown model, spent quota.
 
     A state of the worker, never an outcome of a problem. ``code`` is ``auth``, ``model``, ``quota``,
-    ``moved``, ``proxy``, ``tls``, ``extra``, ``price``, ``embedder``, ``tools``, ``client``, or ``backbone``:
-    an error nobody foresaw.
+    ``refused`` (whatever is asked), ``moved``, ``proxy``, ``tls``, ``extra``, ``price``, ``embedder``, ``tools``,
+    ``client``, or ``backbone``: an error nobody foresaw.
     """
 
     def __init__(self, code: str, where: str, detail: str) -> None:

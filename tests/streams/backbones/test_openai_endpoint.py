@@ -11,7 +11,7 @@ import pytest
 
 from streams.answering.backbones.openai import OpenAIBackbone, Options
 from streams.answering.backbones.openai.endpoint import EndpointPool
-from streams.core.backbone import ModelReply, NotSent, Unreachable
+from streams.core.backbone import ModelReply, NotSent, SetupBroken, Unreachable
 from tests.endpoint import Answer, Asked, echo, fails, serving, streamed, whole
 from tests.streams.backbones.asking import QUICK, always, asking, one, with_backbone
 
@@ -65,6 +65,38 @@ def test_a_worker_that_is_stopped_waits_for_what_it_paid_for_and_sends_no_second
     with serving(lambda _: whole("late", latency_s=0.3)) as endpoint:
         reply = with_backbone(endpoint, use, hedge_s=0.1)
         assert (reply.text, reply.attempts, len(endpoint.asked)) == ("late", 1, 1)
+
+
+# -- an endpoint that refuses whatever it is asked
+
+
+def test_what_is_said_of_each_prompt_is_no_fault_of_the_prompts() -> None:
+    """A server whose template wants other roles says so of every one; none of them is closed without an answer."""
+
+    async def use(backbone: OpenAIBackbone) -> list[str]:
+        found: list[str] = []
+        for text in ("a", "a", "b", "c"):
+            try:
+                found.append((await backbone.complete(asking(text))).finish)
+            except SetupBroken as broken:
+                assert "must alternate" in broken.detail
+                found.append(broken.code)
+        return found
+
+    with serving(lambda _: fails(400, message="Conversation roles must alternate")) as endpoint:
+        assert with_backbone(endpoint, use) == ["error", "error", "error", "refused"]
+
+
+def test_once_it_has_replied_a_refused_prompt_is_at_fault_itself() -> None:
+    async def use(backbone: OpenAIBackbone) -> list[str]:
+        return [(await backbone.complete(asking(text))).finish for text in ("ok", *"abcde")]
+
+    def script(asked: Asked) -> Answer:
+        is_first = asked.body["messages"][-1]["content"] == "ok"
+        return whole("4") if is_first else fails(400, message="Bad prompt")
+
+    with serving(script) as endpoint:
+        assert with_backbone(endpoint, use) == ["stop", *["error"] * 5]
 
 
 # -- silence within a reply

@@ -174,6 +174,11 @@ class OpenAIBackbone:
                 sent = other
                 continue
             self._raise(heard, tally)
+            # A server that wants another form of messages says of each prompt what it says of all: to record that as
+            # replies would close every problem without an answer.
+            is_prompts = heard.kind == "error" and not is_too_long(heard)
+            if is_prompts and self._state.refuses_all(heard.detail, hash(request.messages)):
+                raise SetupBroken("refused", self._site.where, heard.detail)
             _log.warning("%s: recorded as %s: %s", self._site.where, heard.kind, heard.detail)
             return ModelReply(
                 text="",
@@ -184,6 +189,7 @@ class OpenAIBackbone:
                 free=tally.free,
                 seconds=tally.seconds,
             )
+        self._state.replied()
         text = self._site.unkeyed(heard.text)
         # A key could be put together again from the tokens of a reply whose text is masked.
         keeps_tokens = self._options.token_logprobs and text == heard.text

@@ -10,6 +10,9 @@ from streams.answering.backbones.gate import ConnectionLimit, Gate
 from streams.answering.backbones.latency import Latency
 from streams.answering.backbones.limiter import Limiter
 
+SAME_REFUSALS = 3
+"""So many prompts that are refused alike, and none that is not, are no fault of the prompts."""
+
 
 @dataclass(slots=True)
 class EndpointState:
@@ -26,6 +29,23 @@ class EndpointState:
     """Calls that wait for their next attempt."""
     pieces: int = 0
     """Pieces of replies that stream in now."""
+    has_replied: bool = False
+    """Whether any call got a reply."""
+    refused: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
+    """Before the first reply: the prompts that were refused, by their digests, for what was said of them."""
+
+    def replied(self) -> None:
+        """A call got a reply: what is refused from now on is a prompt's own fault."""
+        self.has_replied = True
+        self.refused.clear()
+
+    def refuses_all(self, said: str, prompt: int) -> bool:
+        """Whether one more refused prompt shows that the endpoint refuses whatever it is asked, for one reason."""
+        if self.has_replied:
+            return False
+        prompts = self.refused.setdefault(said, set())
+        prompts.add(prompt)
+        return len(prompts) >= SAME_REFUSALS
 
     def why(self) -> str | None:
         """Why calls wait here; nothing where none does."""
