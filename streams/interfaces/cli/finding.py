@@ -7,13 +7,18 @@ things are wrong command lines: what finds nothing must not look like what found
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import quote
+
+import orjson
 
 from schemas.identity import episode_parts
 from schemas.settings import near
 from streams.interfaces.cli.errors import USAGE, CliError, usage
+from streams.interfaces.cli.letters import ERRORS
 from streams.runtime.embedded.queries import episodes, messages
+from streams.runtime.embedded.queries.letters import letters
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -101,6 +106,14 @@ def one_of(wanted: str, names: Iterable[str]) -> str | None:
     return found[0] if found else None
 
 
+def _id_of(letter: bytes) -> str | None:
+    """The id of a refused problem, where it says one."""
+    with suppress(ValueError, AttributeError):
+        said = orjson.loads(letter).get("id")
+        return said if isinstance(said, str) else None
+    return None
+
+
 def _nothing(log: SqliteLog, what: str) -> CliError:
     return CliError(what, error="episode.none", exit=USAGE, where=str(log.path), hint=START)
 
@@ -145,6 +158,17 @@ def _several(wanted: str, found: list[str], what: str) -> CliError:
 
 def _unknown(log: SqliteLog, wanted: str) -> CliError:
     """The error for an id of nothing, with the nearest there is."""
+    # A worker that has refused it never admits it.
+    for letter in letters(log):
+        if not letter.sent_on and _id_of(letter.value) == wanted:
+            why = str(letter.headers.get(f"{ERRORS}message", "it cannot be read"))
+            return CliError(
+                f"{wanted} was refused: {why}",
+                error="episode.refused",
+                exit=USAGE,
+                where=str(log.path),
+                hint=f"metalogue dlq show {letter.number} shows it; mend it and send it again",
+            )
     # The commonest reason for an id that is not there: it was produced, and no worker runs.
     if messages.is_queued(log, f"/{quote(wanted, safe='')}/"):
         return _nothing(log, f"{wanted} is queued: no worker has admitted it")

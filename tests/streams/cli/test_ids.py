@@ -163,3 +163,15 @@ def test_what_is_to_be_forgotten_is_named_in_full(answered: Path) -> None:
     episode = episode_of(answered, "games", "7")
     told = call("forget", "--problem", episode, "--json", "--log", answered).json
     assert [scope["episodes"] for scope in told["scopes"]] == [[episode]]
+
+
+def test_a_problem_that_a_worker_has_refused_is_not_said_to_wait_for_one(folder: Path) -> None:
+    said = {"id": "n1", "problem": "1 1 1 8", "domain": "game24", "policy": "mc2"}
+    (folder / "p.jsonl").write_text(json.dumps(said | {"settings": {"warm_start": "nope"}}) + "\n")
+    assert call("produce", "p.jsonl", "--log", "a.db").code == 0
+    assert "n1 is queued" in call("show", "n1", "--log", "a.db").err
+    call("worker", "--backbone", "rehearsal", "--until-idle", "--log", "a.db")
+    shown = call("show", "n1", "--log", "a.db")
+    assert shown.code == 2
+    assert "n1 was refused: settings.warm_start" in shown.err
+    assert "metalogue dlq show 1" in shown.err
