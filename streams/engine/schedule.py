@@ -220,6 +220,11 @@ class Schedule:
                 if seat is not None:
                     yield episode, seat
 
+    @property
+    def blocked_now(self) -> int:
+        """How many episodes wait for a memory version; those that moved away or ended are none of them any more."""
+        return len({e for waiting in self.blocked.values() for e in waiting if e in self.seats})
+
     def held(self) -> list[str]:
         """Return what cannot continue by itself: episodes without a version, and the places that series wait for."""
         places = waiting_places(self.learner, self.sets.gathered)

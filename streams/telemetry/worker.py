@@ -27,7 +27,7 @@ def under_way(worker: Worker) -> list[Sample]:
             "metalogue_append_age_seconds": monotonic() - writer.appended_s,
             "metalogue_tasks_running": len(schedule.tasks),
             "metalogue_episodes_ready": len(schedule.ready),
-            "metalogue_episodes_blocked": sum(map(len, schedule.blocked.values())),
+            "metalogue_episodes_blocked": schedule.blocked_now,
             "metalogue_episodes_resumed_total": worker.progress.resumed,
             "metalogue_model_calls_total": worker.world.calls_begun,
         }

@@ -95,7 +95,7 @@ def figures(worker: KafkaWorker) -> dict[str, float]:
         "metalogue_lease_waits_total": worker.lease.waits,
         "metalogue_tasks_running": len(schedule.tasks),
         "metalogue_episodes_ready": len(schedule.ready),
-        "metalogue_episodes_blocked": sum(map(len, schedule.blocked.values())),
+        "metalogue_episodes_blocked": schedule.blocked_now,
         "metalogue_problems_queued": sum(len(o.queue) for o in owned),
         "metalogue_partitions": worker.partitions,
         "metalogue_partitions_owned": sum(o.live for o in owned),

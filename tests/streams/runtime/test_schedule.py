@@ -78,6 +78,11 @@ def test_a_problem_that_waits_for_a_version_holds_no_slot() -> None:
         await given.finished()
         assert given.next() is None
         assert [episode for episode, _ in given.waiting()] == ["e2", "e3"]
+        assert given.blocked_now == 2
+        given.leave("e2")  # it moved to another worker, and may come back
+        assert given.blocked_now == 1
+        given.enqueue("e2", PendingEpisode(ANNOUNCED, "s", 2))
+        assert given.blocked_now == 2
 
     asyncio.run(run())
 
