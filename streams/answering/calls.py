@@ -3,8 +3,8 @@
 Theory of operation. A backbone makes the attempts of one call and gives up after some; the ``Caller`` decides what
 becomes of the question then. It asks an endpoint that is away until it is back, for an outage must not cost
 an answer. It gives a question up (``Stuck``) only where the endpoint answers others and never this one, since
-waiting on would then hold an episode for ever. What is in flight counts against the totals from its
-beginning, or many calls at once could all find room for one.
+waiting on would then hold an episode for ever. A call in flight counts against the total of calls from its
+beginning, or many at once could all find room for one; its tokens and its cost are known with its reply.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ NOTHING: Mapping[str, list[str]] = {}
 Scopes: TypeAlias = dict[str, list[str]]
 """Episodes by scope."""
 SHOWN, INDENT = 6, 14
+KEEPS = "they keep the rules that they took over when they began: to be without those, begin another memory (--memory)"
 STAYS = (
     "A log is never rewritten: the texts themselves go with the log's file, and with copies of it. "
     "Versions that finished episodes named stay too, so that they can be verified."
@@ -161,7 +162,7 @@ def _page(domain: str, problem_id: str, traced: list[Lineage], held: dict[str, i
             "closed again": closed,
             "model calls": f"{each.calls}, to write those rules again (more where a reply cannot be read)",
             "influenced": influenced,
-            "warm starts": _some(each.warmed) or "none",
+            "warm starts": f"{_some(each.warmed)}; {KEEPS}" if each.warmed else "none",
         }
         if each.queued:
             what = plural(each.queued, "episode")
