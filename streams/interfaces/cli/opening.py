@@ -109,16 +109,22 @@ def open_log(
         raise usage(str(error), field="--log", error="log.format", hint=OTHER_LOG) from error
 
 
-def need_own(log: SqliteLog, where: str) -> None:
-    """Raises a usage error for a copy of a log on Kafka: what is done on it, its own workers would never hear of."""
+def open_own(url: str | None) -> SqliteLog:
+    """The log, made if need be, to work on it.
+
+    Raises a usage error for a copy of a log on Kafka: what is done on it, its own workers would never hear of.
+    """
     from streams.runtime.embedded.queries import claims
 
+    log = open_log(url, create=True)
     if claims.is_of_kafka(log):
+        log.close()
         hint = (
             "Read it, verify it and export it here; start workers on the log that it is a copy of"
         )
-        what = f"{where} is a copy of a log on Kafka, and is not worked on"
+        what = f"{log.path} is a copy of a log on Kafka, and is not worked on"
         raise usage(what, field="--log", error="log.copy", hint=hint)
+    return log
 
 
 def need_folder(path: str) -> None:

@@ -28,7 +28,7 @@ from streams.interfaces.cli.draining import finished, over_budget
 from streams.interfaces.cli.errors import FAILED, OK, SPENT, usage
 from streams.interfaces.cli.expecting import say_expected_of_one
 from streams.interfaces.cli.flags import FLAGS
-from streams.interfaces.cli.opening import log_url, need_own, open_log
+from streams.interfaces.cli.opening import open_own
 from streams.interfaces.cli.options import pairs
 from streams.interfaces.cli.output import out, out_json, say
 from streams.interfaces.cli.producing import check_names
@@ -103,8 +103,7 @@ def solve(
     need_budget_prices(world)
     if limits.cost is not None:
         need_prices(world, "--cost-limit")
-    with closing(open_log(log, create=True)) as opened:
-        need_own(opened, log_url(log))
+    with closing(open_own(log)) as opened:
         # Only here, as it is the log that holds the keys of subjects.
         problem = _about(opened, whose.subject, problem)
         try:

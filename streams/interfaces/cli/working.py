@@ -14,7 +14,7 @@ from streams.interfaces.cli.draining import drain_when_told, total_spent
 from streams.interfaces.cli.errors import FAILED, OK, SPENT, UNREACHABLE, CliError, usage
 from streams.interfaces.cli.expecting import say_expected
 from streams.interfaces.cli.flags import FLAGS
-from streams.interfaces.cli.opening import log_path, log_url, need_folder, need_own, open_log
+from streams.interfaces.cli.opening import log_path, log_url, need_folder, open_own
 from streams.interfaces.cli.output import say
 from streams.interfaces.cli.setup import (
     Models,
@@ -123,10 +123,8 @@ def _worker(
     from streams.engine.policies import find
     from streams.runtime.embedded.worker import Worker
 
-    opened = open_log(log, create=True)
-    need_own(opened, log_url(log))
     return Worker(
-        opened,
+        open_own(log),
         world,
         find,
         name=f"worker:{os.getpid()}",

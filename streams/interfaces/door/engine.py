@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from schemas.problem import Profile
 from streams.core.backbone import BackboneError
 from streams.engine.policies import find
-from streams.interfaces.cli.opening import log_path, need_own, open_log
+from streams.interfaces.cli.opening import log_path, open_own
 from streams.interfaces.cli.setup import as_cli, need_budget_prices, need_prices, world_of
 from streams.interfaces.cli.working import only_worker
 from streams.interfaces.door.asking import DEFAULT_POLICY, Way, at_least_one, models_of
@@ -108,9 +108,8 @@ class Engine(Client):
             world = self._world = world_of(self.models)
             need_budget_prices(world)
             # First the log, then its lock: a file that is none must not leave a lock behind.
-            log = open_log(self.log, create=True)
+            log = open_own(self.log)
             holding.callback(log.close)
-            need_own(log, self.log)
             holding.enter_context(only_worker(path))
             self._worker = Worker(
                 log,

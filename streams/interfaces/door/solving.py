@@ -17,7 +17,7 @@ from streams.answering.budgets import OutOfBudget
 from streams.core.backbone import BackboneError
 from streams.interfaces.cli.config import load
 from streams.interfaces.cli.draining import over_budget
-from streams.interfaces.cli.opening import need_own, open_log
+from streams.interfaces.cli.opening import open_own
 from streams.interfaces.cli.prompting import set_for
 from streams.interfaces.cli.setup import as_cli, need_prices, tools_wanted, world_of
 from streams.interfaces.door.asking import DEFAULT_POLICY, Asked, Way, models_of
@@ -137,8 +137,7 @@ async def asolve(
             # Before the first call: a limit of cost without a price would limit nothing.
             if cost_limit is not None:
                 need_prices(world, "cost_limit")
-            with closing(open_log(url, create=True)) as opened:
-                need_own(opened, url)
+            with closing(open_own(url)) as opened:
                 solved = await solve_on(opened, found, put, world)
                 answer = answer_of(opened, solved.episode)
         except BackboneError as error:
