@@ -104,7 +104,11 @@ def test_of_a_burst_as_many_are_put_off_as_may_not_be_awaited(serve: Serve) -> N
     serve(gate)
     with served(max_pending=2) as here, here.http() as http, ThreadPoolExecutor(12) as crowd:
         said = [{"id": f"q{n}", "problem": f"What is {n} + 1?"} for n in range(12)]
-        codes = list(crowd.map(lambda each: http.post("/v1/problems", json=each).status_code, said))
+
+        def put(each: dict[str, str]) -> int:
+            return http.post("/v1/problems", json=each).status_code
+
+        codes = list(crowd.map(put, said))
         assert Counter(codes) == {202: 2, 429: 10}
         gate.open.set()
 
