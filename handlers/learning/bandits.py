@@ -8,9 +8,9 @@ Source: Meta-Reasoner § 3.3.2, § 3.3.3, App. D; design/meta_reasoner.md#bandit
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from handlers.learning.cosine import cosine, rounded
@@ -33,6 +33,8 @@ Word: TypeAlias = Literal["retired", "restored"]
 FOREVER = "start"
 BLOCK = 32
 """Pulls after which a regression is kept for those who need it with some more."""
+MOST_NUMBERS = 1 << 25
+"""Numbers of regressions in their dual form that are kept: 256 MB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +119,41 @@ def is_dual(dims: int, constants: State) -> bool:
     return least is not None and dims >= least
 
 
-@lru_cache(maxsize=64)
+class KeptDuals:
+    """Regressions in their dual form by their pulls, the least used of them dropped; nobody may change one.
+
+    Of n pulls one takes n² numbers, so that they are bounded by their size and not by how many they are.
+    """
+
+    def __init__(self, most: int = MOST_NUMBERS) -> None:
+        self.most, self.size = most, 0
+        self.found: OrderedDict[tuple[Any, ...], Dual] = OrderedDict()
+
+    def get(self, key: tuple[Any, ...]) -> Dual | None:
+        """The one that was kept, if it is still there."""
+        found = self.found.get(key)
+        if found is not None:
+            self.found.move_to_end(key)
+        return found
+
+    def put(self, key: tuple[Any, ...], made: Dual) -> Dual:
+        """Keep one, and drop those that nobody asked for longest."""
+        if key not in self.found:
+            self.size += made.count**2
+        self.found[key] = made
+        while self.size > self.most and len(self.found) > 1:
+            self.size -= self.found.popitem(last=False)[1].count ** 2
+        return made
+
+    def clear(self) -> None:
+        """Drop all of them."""
+        self.found.clear()
+        self.size = 0
+
+
+KEPT = KeptDuals()
+
+
 def dual(
     rows: tuple[tuple[str, float], ...], dims: int, ridge: float, feature_dims: int | None
 ) -> Dual:
@@ -128,11 +164,23 @@ def dual(
     from handlers.learning.features import features
     from handlers.learning.linucb import Dual
 
-    known = (len(rows) - 1) // BLOCK * BLOCK
-    made = dual(rows[:known], dims, ridge, feature_dims).copy() if known > 0 else Dual(dims, ridge)
-    for embedding, reward in rows[max(known, 0) :]:
+    how = dims, ridge, feature_dims
+    found = KEPT.get((rows, how))
+    if found is not None:
+        return found
+    # Whole blocks alone are kept beside what is asked for: the versions of a memory end anywhere.
+    whole = max(len(rows) - 1, 0) // BLOCK * BLOCK
+    made, known = Dual(dims, ridge), 0
+    for begun in range(whole, 0, -BLOCK):
+        before = KEPT.get((rows[:begun], how))
+        if before is not None:
+            made, known = before.copy(), begun
+            break
+    for at, (embedding, reward) in enumerate(rows[known:], known):
+        if at == whole > known:
+            KEPT.put((rows[:at], how), made.copy())
         made.add(features(embedding, feature_dims), reward)
-    return made
+    return KEPT.put((rows, how), made)
 
 
 def pulled(arm: Arm, embedding: str, reward: float, rated: float, constants: State) -> Arm:
