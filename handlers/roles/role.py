@@ -60,19 +60,31 @@ class RoleReply:
         return self.problem is None
 
     def get(self, label: str) -> str | None:
-        """A text, choice or answer, if it was said."""
+        """A text, choice or answer, if it was said. Raises ``TypeError`` where a number or a list was."""
         value = self.values.get(label)
-        return value if isinstance(value, str) else None
+        if value is None or isinstance(value, str):
+            return value
+        raise _misread(label, value)
 
     def number(self, label: str) -> float | None:
-        """A number, if it was said."""
+        """A number, if it was said. Raises ``TypeError`` where something else was."""
         value = self.values.get(label)
-        return value if isinstance(value, float) else None
+        if value is None or isinstance(value, float):
+            return value
+        raise _misread(label, value)
 
     def items(self, label: str) -> tuple[str, ...]:
-        """The items of a list; empty if it was not said."""
-        value = self.values.get(label)
-        return value if isinstance(value, tuple) else ()
+        """The items of a list; empty if it was not said. Raises ``TypeError`` where something else was."""
+        value = self.values.get(label, ())
+        if isinstance(value, tuple):
+            return value
+        raise _misread(label, value)
+
+
+def _misread(label: str, value: object) -> TypeError:
+    """What was said is of another kind; nothing in its place would pass for what was not said."""
+    how = {str: "get", float: "number"}.get(type(value), "items")
+    return TypeError(f"{label} is not of this kind: read it with {how}({label!r})")
 
 
 @dataclass(frozen=True, slots=True)
