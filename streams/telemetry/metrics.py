@@ -47,7 +47,6 @@ OF_LOG: Final[Mapping[str, Metric]] = MappingProxyType(
     {
         "metalogue_problems_produced_total": Metric("counter", "Problems on the problems topic"),
         "metalogue_episodes_open": Metric("gauge", "Episodes admitted and not closed"),
-        "metalogue_episodes_parked": Metric("gauge", "Episodes that wait for a person"),
         "metalogue_batch_members_total": Metric(
             "counter", "Members of closed batches by what was known of them then", ("outcome",)
         ),
@@ -71,9 +70,6 @@ OF_LOG: Final[Mapping[str, Metric]] = MappingProxyType(
         ),
         "metalogue_answers_total": Metric("counter", "Answers by status", ("status",)),
         "metalogue_records_total": Metric("counter", "Accepted records by topic", ("topic",)),
-        "metalogue_repeated_completions_total": Metric(
-            "counter", "Replies to a question that had its answer already; always 0"
-        ),
         "metalogue_stage_lag": Metric("gauge", "What waits before a stage", ("stage",)),
         "metalogue_log_bytes": Metric("gauge", "Size of the log's file"),
         "metalogue_log_read_age_seconds": Metric(
@@ -84,6 +80,10 @@ OF_LOG: Final[Mapping[str, Metric]] = MappingProxyType(
 OF_BOTH: Final[Mapping[str, Metric]] = MappingProxyType(
     {
         "metalogue_episodes_admitted_total": Metric("counter", "Episodes admitted"),
+        "metalogue_episodes_parked": Metric("gauge", "Episodes that wait for a person"),
+        "metalogue_repeated_completions_total": Metric(
+            "counter", "Replies to a question that had its answer already; always 0"
+        ),
         "metalogue_episodes_closed_total": Metric("counter", "Episodes closed"),
         "metalogue_episodes_failed_total": Metric("counter", "Episodes closed as failed"),
         "metalogue_batches_learned_total": Metric("counter", "Batches that were learned from"),

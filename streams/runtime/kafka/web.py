@@ -91,6 +91,8 @@ def figures(worker: KafkaWorker) -> dict[str, float]:
         "metalogue_records_appended_total": worker.appender.appended,
         "metalogue_dead_letters_total": worker.intake.refused,
         "metalogue_stale_completions_total": sum(o.fold.stale for o in owned),
+        "metalogue_repeated_completions_total": sum(o.fold.repeated for o in owned),
+        "metalogue_episodes_parked": sum(len(o.parked()) for o in owned),
         "metalogue_model_calls_total": worker.world.calls_begun,
         "metalogue_lease_waits_total": worker.lease.waits,
         "metalogue_tasks_running": len(schedule.tasks),
