@@ -15,6 +15,7 @@ from streams.interfaces.cli.show.library import Library
 from streams.replay.fork import CannotFork
 from streams.research.analysis.cases import Case, read
 from streams.research.analysis.effect import Effect, effect
+from streams.views.words import plural
 
 
 def lesson(
@@ -53,7 +54,8 @@ def lesson(
         raise usage(str(error), field="ID") from error
     except BackboneError as error:
         raise as_cli(error) from error
-    _tell({"item": item.id, "scope": shelf.scope, **found.said()}, found, cases, json=json)
+    said = {"item": item.id, "scope": shelf.scope, "used": len(users), **found.said()}
+    _tell(said, found, cases, json=json)
     return OK
 
 
@@ -71,7 +73,10 @@ def _tell(said: dict[str, Any], found: Effect, cases: list[Case], *, json: bool)
         ]
         out_json({**said, "simulated": simulated, "pairs": pairs})
         return
-    out(f"{said['item']}, used in {said['episodes']} episodes of {said['scope']}")
+    used = plural(said["used"], "episode")
+    if said["episodes"] != said["used"]:
+        used = f"{used}, of which these are {said['episodes']}"
+    out(f"{said['item']}, used in {used} of {said['scope']}")
     if said["effect"] is None:
         out("nobody can judge their answers: the effect is unknown")
     else:

@@ -139,6 +139,16 @@ def test_what_cannot_be_compared_is_said_before_a_call(
     assert not Path("compare.db").exists()
 
 
+def test_what_was_refused_of_a_file_shows_in_the_exit_code(mine: str) -> None:
+    with Path(mine).open("ab") as lines:
+        lines.write(b"no json\n")
+    made = compared(mine, "--policies", "cot,greedy", "--json")
+    assert made.code == 1
+    assert [each["metrics"]["accuracy"]["value"] for each in made.json["measured"]] != [None] * 2
+    assert "no json" not in made.err
+    assert "mine" in made.err
+
+
 def test_a_file_without_answers_is_said_so_beforehand(mine: str) -> None:
     Path("bare.jsonl").write_text('{"id": "a", "problem": "What is 1 + 10?"}\n')
     made = compared("bare.jsonl", "--policies", "cot,greedy")

@@ -24,7 +24,7 @@ import orjson
 from schemas.identity import names_a_file
 from streams.answering.grading.grader import Grading
 from streams.interfaces.cli.draining import finished
-from streams.interfaces.cli.errors import OK, usage
+from streams.interfaces.cli.errors import FAILED, OK, usage
 from streams.interfaces.cli.live import watching
 from streams.interfaces.cli.opening import is_missing, open_log
 from streams.interfaces.cli.output import out, out_json, say
@@ -187,11 +187,14 @@ def run(wanted: Wanted, printed: Printed) -> int:
     folder, code = folder_of(wanted.out, "--out"), OK
     spending = Spending(wanted.totals)
     cells = [cell for stage in stages for cell in stage]
+    refused = 0
     for stage in stages:
-        _produce(log, recipe, stage, cells, found)
+        refused += _produce(log, recipe, stage, cells, found)
         # A stage that stopped early stops no later one: what is there is
         # reported, with its exit code.
         code = _work(log, wanted, spending) or code
+    # What was compared is less than what was given.
+    code = code or (FAILED if refused else OK)
     _complete_log(log, recipe, planner, wanted, spending)
     made = _reported(log, recipe, planner, wanted, world)
     written = write(made, folder, recipe.recipe, wanted.plots)
@@ -240,11 +243,12 @@ def _produce(
     stage: Sequence[Cell],
     cells: Sequence[Cell],
     found: Mapping[str, Source],
-) -> None:
-    """Announce the cells of a stage; what is there already is known and skipped."""
+) -> int:
+    """Announce the cells of a stage; what is there already is known and skipped. How many lines were refused."""
     from streams.interfaces.cli.producing import refusals, say_refused
     from streams.producing.produce import Producer
 
+    refused = 0
     with closing(open_log(log, create=True)) as opened:
         for cell in stage:
             source, matched = found[cell.data], recipe.runs[cell.run].matched
@@ -254,8 +258,11 @@ def _produce(
                 # by now, since it was a cell of an earlier stage.
                 lines = with_limits(lines, matched_limits(opened, matched, cell, cells))
             told = refusals(source.name, log, dry=False)
-            say_refused(opened, told, Producer(opened, cell.plan).run(lines).refused, dry=False)
+            wrong = Producer(opened, cell.plan).run(lines).refused
+            refused += len(wrong)
+            say_refused(opened, told, wrong, dry=False)
             told.sum_up()
+    return refused
 
 
 def _work(log: str, wanted: Wanted, spending: Spending) -> int:
