@@ -74,6 +74,8 @@ class Sets:
 
     learner: Learner
     groups: dict[str, Group] = field(default_factory=dict[str, Group])
+    named: dict[tuple[str, str, int], str] = field(default_factory=dict[tuple[str, str, int], str])
+    """The name of each set that anybody came to, by its scope, its series and its number."""
 
     def take(self, episode: str, seat: PendingEpisode) -> bool:
         """Whether an episode waits for its set: it has a place in an open window of a barrier series."""
@@ -91,7 +93,9 @@ class Sets:
         # domain keeps apart.
         shared = [s for s in self.learner.scopes.values() if seat.series in s.window.series]
         told = str(number) if len(shared) == 1 else f"{seat.scope.partition('/')[0]}.{number}"
-        name = set_id(series.id, told)
+        # Whoever came first was told by what was known then: a scope that announces the series
+        # meanwhile must not split the set in two.
+        name = self.named.setdefault((seat.scope, series.id, number), set_id(series.id, told))
         group = self.groups.setdefault(name, Group(replace(seat, set_size=0), places))
         if group.called or position in group.members:
             return False

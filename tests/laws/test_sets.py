@@ -244,3 +244,34 @@ def test_a_reader_that_begins_at_a_checkpoint_knows_the_same_sets(
 def members_of(told: Partition, name: str) -> tuple[str, ...]:
     (body,) = (said.body for said in told.log if (said.episode, said.address) == (name, "opened"))
     return (name, *json.loads(body)["members"])
+
+
+def test_a_set_stays_one_when_another_scope_announces_the_same_series_meanwhile() -> None:
+    policy = find("mgv_acquisition")
+    ours, theirs = (f"{domain}/{policy.name}/main/000000000000" for domain in ("math", "logic"))
+    learner = Learner(find)
+
+    def announced(scope: str) -> None:
+        event = SeriesOpened(
+            scope=scope,
+            series="s",
+            size=2,
+            window=2,
+            timing="barrier",
+            policy=policy.name,
+            policy_version=policy.version,
+            profile="service",
+            settings={},
+            seed=0,
+            walk=1,
+        )
+        learner.feed(f"n/{scope}/s", "series", event)
+
+    announced(ours)
+    sets = Sets(learner)
+    for position in range(2):
+        seat = PendingEpisode(ours, "s", position, set_size=2)
+        assert sets.take(f"p/math/{position}/r", seat)
+        announced(theirs)
+    [(name, _)] = sets.complete(lambda _: True)
+    assert sets.members(name) == ["p/math/0/r", "p/math/1/r"]
