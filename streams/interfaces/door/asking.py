@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from handlers.policies.base import Policy
 
 DEFAULT_POLICY = "cot"
+NAMES: Mapping[type, str] = {str: "a text", Mapping: "names with values"}
+"""Types of parameters in the words of who passes them."""
 
 
 def at_least_one(name: str, number: object) -> int:
@@ -28,6 +30,14 @@ def at_least_one(name: str, number: object) -> int:
         what = f"expected a whole number of at least 1, found {number!r:.80}"
         raise Error(what, code="input.field", field=name)
     return number
+
+
+def of_type(name: str, value: object, *types: type) -> None:
+    """Raise an ``Error`` where a parameter is of another type: Python holds nobody to an annotation."""
+    if not isinstance(value, types):
+        wanted = " or ".join("nothing" if each is type(None) else NAMES[each] for each in types)
+        what = f"expected {wanted}, found {type(value).__name__}"
+        raise Error(what, code="input.field", field=name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,12 +77,15 @@ class Way:
 
     def own(self, id: str) -> tuple[str, str]:
         """A problem's id and memory as those of its tenant. Raises an ``Error`` that names a field that is wrong."""
+        of_type("memory", self.memory, str)
+        of_type("tenant", self.tenant, str, type(None))
         own, memory = of_tenant(self.tenant, id, self.memory)
         said = {"id": own, "memory": memory, "tenant": self.tenant, "priority": self.priority}
+        said |= {"seed": self.seed, "domain": self.domain, "profile": self.profile}
         # Checked on a problem that says nothing else, so that a wrong name is told of
         # before anything is read.
         try:
-            Problem.model_validate({"problem": "-", "domain": "default"} | said)
+            Problem.model_validate({"problem": "-"} | said)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             raise Error(first["msg"], code="input.field", field=str(first["loc"][0])) from error
@@ -106,6 +119,8 @@ class Way:
 
     def found(self) -> Policy[Any]:
         """The policy. Raises an ``Error`` for it or one of its settings."""
+        of_type("policy", self.policy, str)
+        of_type("settings", self.settings, Mapping)
         with in_our_words():
             return policy_of(self.policy, self.profile, self.settings)
 
@@ -129,7 +144,12 @@ class Asked:
         answer: ReferenceAnswer = None,
         answer_type: AnswerType | None = None,
     ) -> Asked:
-        """A problem as it is put. Without an id, another type of answer makes it another problem."""
+        """A problem as it is put. Without an id, another type of answer makes it another problem.
+
+        Raises an ``Error`` for what is no text.
+        """
+        of_type("problem", problem, str)
+        of_type("id", id, str, type(None))
         return cls(problem, text_id(problem, answer_type) if id is None else id, answer)
 
 
