@@ -83,7 +83,7 @@ class RoleReply:
 
 def _misread(label: str, value: object) -> TypeError:
     """What was said is of another kind; nothing in its place would pass for what was not said."""
-    how = {str: "get", float: "number"}.get(type(value), "items")
+    how = "get" if isinstance(value, str) else "number" if isinstance(value, float) else "items"
     return TypeError(f"{label} is not of this kind: read it with {how}({label!r})")
 
 

@@ -55,12 +55,15 @@ def test_values_by_kind() -> None:
     )
     said = run(role.ask(), ["Pick: b\nAll:\n- x\n- y\nWhy: so\nN: 3"]).result
     assert (said.get("Pick"), said.items("All"), said.get("Why")) == ("B", ("x", "y"), "so")
-    assert (said.number("N"), said.answer, said.get("N"), said.items("Why")) == (
-        3.0,
-        None,
-        None,
-        (),
-    )
+    assert (said.number("N"), said.answer) == (3.0, None)
+    assert (said.get("Other"), said.number("Other"), said.items("Other")) == (None, None, ())
+    for wrong, right in (("get", "number"), ("items", "number")):
+        with pytest.raises(TypeError, match=rf"N is not of this kind: read it with {right}\('N'\)"):
+            getattr(said, wrong)("N")
+    with pytest.raises(TypeError, match=r"read it with items\('All'\)"):
+        said.get("All")
+    with pytest.raises(TypeError, match=r"read it with get\('Why'\)"):
+        said.number("Why")
 
 
 def test_an_unreadable_reply_is_mended() -> None:
