@@ -31,6 +31,8 @@ select 1 from records where kind in ('episode.opened', 'trace.taken', 'batch.clo
 OPEN_ON = f"""
 select 1 from records a where episode = ? and address = 'admitted' and (partition != 0) = ?
   and not {IS_CLOSED} and not {IS_TAKEN_OUT}
+  and (select count(*) from records p where p.episode = a.episode and p.kind = 'episode.parked')
+    = (select count(*) from records d where d.episode = a.episode and d.kind = 'episode.adopted')
 """
 WORKED_ON = "select 1 from records where episode = ? and address in ('opened', 'batch', 'taken')"
 KNOWN = """
@@ -159,7 +161,7 @@ class Progress(NamedTuple):
 
 
 def is_open_on(log: SqliteLog, episode: str, *, aside: bool) -> bool:
-    """Whether an episode is open that was admitted by a worker, or ``aside`` of it by whoever solved it."""
+    """Whether an episode is open, and waits for no person, that a worker admitted or, ``aside``, whoever solved it."""
     return log.db.execute(OPEN_ON, (episode, aside)).fetchone() is not None
 
 
