@@ -277,7 +277,8 @@ def _insert(db: sqlite3.Connection, rows: Iterable[Row]) -> int:
 
 
 def _connected(path: Path) -> sqlite3.Connection:
-    db = sqlite3.connect(path, isolation_level=None)
+    # A state may be collected in any thread, and its connection is closed there.
+    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     try:
         db.executescript(PRAGMAS)
     except BaseException:

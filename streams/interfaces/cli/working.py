@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from streams.interfaces.cli.draining import drain_when_told, total_spent
 from streams.interfaces.cli.errors import FAILED, OK, SPENT, UNREACHABLE, CliError, usage
@@ -44,7 +45,7 @@ def only_worker(path: str) -> Generator[None]:
     # however that ends, where a file that says "taken" would stay behind.
     with open(f"{path}.lock", "a+") as lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _take(lock)
         except OSError as error:
             lock.seek(0)
             pid = lock.read().strip() or "unknown"
@@ -59,6 +60,16 @@ def only_worker(path: str) -> Generator[None]:
             lock.truncate(0)
             os.write(lock.fileno(), str(os.getpid()).encode())
         yield
+
+
+def _take(lock: IO[str]) -> None:
+    """Take the lock. Raises ``OSError`` where a worker has it."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        # Whoever solves something beside a worker asks for the lock, for a moment, to see whether there is one.
+        time.sleep(0.05)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def work(

@@ -30,7 +30,7 @@ from streams.runtime.faults import told
 BATCH = 64
 # Also what a solve began that was killed, once somebody has put the same problem for workers.
 OPEN = """
-select episode, kind, body from records a where address = 'admitted' and offset >= ?
+select partition, episode, kind, body from records a where address = 'admitted' and offset >= ?
   and (partition = 0 or exists (select 1 from messages m where m.topic = 'problems' and m.key = a.episode))
   and not exists (select 1 from records c where c.episode = a.episode and c.address = 'closed')
   and not exists (select 1 from records v where v.episode = a.episode and v.kind = 'episode.adopted'
@@ -118,20 +118,24 @@ class Intake:
         """Problems that came and are open already, by a solve that works on them or was killed."""
 
     def unfinished(self) -> Iterator[tuple[str, ProblemAdmitted]]:
-        """Admitted episodes that are neither closed nor parked, oldest first."""
-        yield from self._admitted(OPEN.format("="))
+        """Admitted episodes that are neither closed nor parked, oldest first; those of side runs are in ``left``."""
+        for partition, episode, admitted in self._admitted(OPEN.format("=")):
+            if partition:
+                self.left.append((episode, admitted))
+            else:
+                yield episode, admitted
 
     def parked(self) -> list[str]:
         """Episodes that wait for a person."""
-        return [episode for episode, _ in self._admitted(OPEN.format(">"))]
+        return [episode for _, episode, _ in self._admitted(OPEN.format(">"))]
 
-    def _admitted(self, query: str) -> Iterator[tuple[str, ProblemAdmitted]]:
+    def _admitted(self, query: str) -> Iterator[tuple[int, str, ProblemAdmitted]]:
         # Without a mark every episode that was ever admitted is looked at.
         first = left(self.log).open_from
-        for episode, kind, body in self.log.db.execute(query, (first,)).fetchall():
+        for partition, episode, kind, body in self.log.db.execute(query, (first,)).fetchall():
             event = decode(kind, body)
             assert isinstance(event, ProblemAdmitted)
-            yield episode, event
+            yield partition, episode, event
 
     def is_admitted(self, scope: str, series: str, position: int) -> bool:
         """Whether a place of a series has an episode."""

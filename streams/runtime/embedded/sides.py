@@ -2,7 +2,7 @@
 
 Its *episode* is held by a lock that dies with its process. Whoever wants the same episode meanwhile waits:
 then it finds the answer there, or takes over what a killed owner left, and reads all that one recorded. A worker
-takes the same lock for each episode that it works on, and whoever solves one that is a worker's waits for it.
+begins no episode that is held, and whoever solves one that is a living worker's waits for it.
 Its *partition* is the lowest above the worker's that no living side run has, chosen inside the
 transaction that claims it, and given back at the end. So no two that live are ever fenced by each other,
 and nothing that was paid for is thrown away. The fence stays behind both: whose claim is no longer the
@@ -86,24 +86,36 @@ class EpisodeLock:
             return True
 
 
-class HeldEpisodes:
-    """The episodes that a worker works on, each held by its lock; on a log in memory there is nobody else."""
+class SideRuns:
+    """The episodes that side runs work on, as a worker asks for them; on a log in memory there are none.
+
+    A worker holds no lock for what is its own. It may be stopped and replaced, and whoever replaced it must not
+    wait for it; side runs leave such an episode alone while a worker lives (``left_by_worker``).
+    """
 
     def __init__(self, log: Path) -> None:
         self.log = log
         self.lock: EpisodeLock | None = None
 
-    def take(self, episode: str) -> bool:
-        """Take an episode, if no side run has it."""
-        if str(self.log) == MEMORY:
+    def has(self, episode: str) -> bool:
+        """Whether a side run works on an episode."""
+        if not self.take(episode):
             return True
+        self.give_back(episode)
+        return False
+
+    def take(self, episode: str) -> bool:
+        """Take an episode that a side run began, if none works on it."""
         if self.lock is None:
+            # The first side run makes the file.
+            if str(self.log) == MEMORY or not Path(f"{self.log}.side.lock").exists():
+                return True
             self.lock = EpisodeLock(self.log, episode)
         self.lock.place = place_of(episode)
         return self.lock.take()
 
     def give_back(self, episode: str) -> None:
-        """Let others have an episode."""
+        """Let side runs have an episode."""
         if self.lock is not None:
             self.lock.place = place_of(episode)
             self.lock.give_back()
@@ -148,6 +160,14 @@ async def left_by_worker(
         await asyncio.sleep(4 * GLANCE_S)
 
 
+def _is_workers(log: SqliteLog, episode: str, lock: EpisodeLock) -> bool:
+    """Whether a worker came in between, whose episode it is: then it is left to that."""
+    if not (has_worker(log.path) and is_open_on(log, episode, aside=False)):
+        return False
+    lock.give_back()
+    return True
+
+
 @asynccontextmanager
 async def alone_on(
     log: SqliteLog, episode: str, world: World, told: Callable[[str], None]
@@ -160,7 +180,7 @@ async def alone_on(
     lock = EpisodeLock(log.path, episode)
     waiting = False
     try:
-        while not lock.take():
+        while not lock.take() or _is_workers(log, episode, lock):
             if world.draining:
                 raise Draining
             if not waiting:

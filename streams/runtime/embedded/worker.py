@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from sqlite3 import OperationalError
 from typing import Any
@@ -46,7 +46,7 @@ from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.embedded.marks import leave
 from streams.runtime.embedded.queries.spending import spent_since
 from streams.runtime.embedded.records import LogRecords, known_of
-from streams.runtime.embedded.sides import GLANCE_S, HeldEpisodes
+from streams.runtime.embedded.sides import GLANCE_S, SideRuns
 from streams.runtime.embedded.snapshots import snapshots_of
 from streams.runtime.embedded.store import EmbeddedStore
 
@@ -100,7 +100,8 @@ class Worker:
         self.fresh: dict[str, ProblemAdmitted] = {}
         self.schedule = Schedule(self.learner, max_concurrency, self._broke)
         self.store = EmbeddedStore(self)
-        self.held = HeldEpisodes(log.path)
+        self.sides, self.aside = SideRuns(log.path), set[str]()
+        """Which episodes side runs hold, and which of ours a side run began."""
         budgets = world.budgets
         if budgets is not None:
             # What tenants have spent today is on the log: no restart gives anybody a second budget.
@@ -117,6 +118,10 @@ class Worker:
 
     async def run(self, *, until_idle: bool = False, settle: bool = False) -> Outcome:
         """Work until idle, drained or broken. Raises what broke the set-up."""
+        with closing(self.sides):
+            return await self._run(until_idle, settle)
+
+    async def _run(self, until_idle: bool, settle: bool) -> Outcome:
         with uncollected():
             # Records before tasks: whatever opens an episode has to know its scope's memory.
             # What others said since the claim is read among the commands, and must be heard once.
@@ -138,7 +143,6 @@ class Worker:
             # Tasks end first: what they were answered is still to be recorded, even where one of them failed.
             await self.schedule.finished()
             self.labels.close()
-            self.held.close()
             if not self.writer.fenced:
                 await self.writer.commit()
                 with suppress(OperationalError):  # whoever comes after reads more, and that is all
@@ -229,7 +233,9 @@ class Worker:
             self.progress.admitted += 1
             moved = True
         while self.intake.left:
-            self._enqueue(*self.intake.left.pop())
+            episode, admitted = self.intake.left.pop()
+            self.aside.add(episode)
+            self._enqueue(episode, admitted)
             moved = True
         # After all that arrived: whoever puts a problem and takes it out at once wants it out.
         for episode in taken_out:
@@ -280,14 +286,16 @@ class Worker:
 
     async def _alone(self, episode: str) -> None:
         """Work on an episode while no side run does."""
-        while not self.held.take(episode):
+        begun_aside = episode in self.aside
+        while not self.sides.take(episode) if begun_aside else self.sides.has(episode):
             if self.world.draining:
                 raise Draining
             await asyncio.sleep(GLANCE_S)
         try:
             await run_episode(self.store, episode)
         finally:
-            self.held.give_back(episode)
+            if begun_aside:
+                self.sides.give_back(episode)
 
     async def _set(self, name: str, members: Sequence[str]) -> None:
         await run_set(self.store, name, members)

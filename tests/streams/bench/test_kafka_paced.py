@@ -19,7 +19,7 @@ from streams.research.bench.kafka_paced import Desk, Failed, costs, paced, worki
 from streams.runtime.kafka import aio
 from streams.runtime.kafka.place import KafkaAddress
 from streams.support.child import cpu_s
-from tests.memory_kafka.broker import Broker, Producer
+from tests.memory_kafka.broker import Admin, Broker, Producer
 from tests.memory_kafka.fixture import broker_of, in_memory
 
 
@@ -75,7 +75,18 @@ def here(
         clients.append(Client(place))
         return clients[-1]
 
+    looks: list[int] = []
+
+    async def described(_: Any, groups: list[str]) -> list[Any]:
+        # First one has joined, then the group moves its partitions, and then all have theirs.
+        looks.append(len(looks))
+        stage = min(len(looks), 3)
+        state = "PreparingRebalance" if stage == 2 else "Stable"
+        members = workers if stage > 1 else workers[:1] * (len(workers) > 1)
+        return [SimpleNamespace(groups=[(0, groups[0], state, "consumer", "", members)])]
+
     with in_memory(2) as (place, broker):
+        monkeypatch.setattr(Admin, "describe_consumer_groups", described, raising=False)
         monkeypatch.setattr(kafka_paced, "_worker", worker)
         monkeypatch.setattr(aio, "producer", client)
         yield place, broker, workers, clients
@@ -245,7 +256,7 @@ def test_an_episode_costs_what_all_workers_used_for_all_of_them(
     made, place = Played(cpu=(10.0, 12.0)), KafkaAddress("x:1")
     begun = played(monkeypatch, made)
     assert asyncio.run(costs(place, 2)) == 250.0
-    assert (begun, made.waited) == ([(place, "queued2", 2, 0)], 1)
+    assert (begun, made.waited) == ([(place, "queued2-0", 2, 0)], 1)
     assert made.places == [0, 1, 2, 3, 0, 1, 2, 3]
     for cpu in ((None, 1.0), (1.0, None)):
         played(monkeypatch, Played(cpu=cpu))
