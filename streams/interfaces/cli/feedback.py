@@ -20,6 +20,7 @@ from streams.interfaces.cli.refusals import Refusals
 from streams.producing.sources import BadLine, NoSource, SourceLine, built_in, lines_of, parse_as
 from streams.producing.subjects import UNREAD, Subjects
 from streams.producing.typed import need_fit
+from streams.runtime.embedded.queries.problems import is_put
 from streams.runtime.room import need_room
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ class Told:
     verdicts: dict[str, Feedback] = field(default_factory=dict[str, Feedback])
     """Verdicts that were known, by their names."""
     episodes: set[str] = field(default_factory=set[str])
-    """Episodes that were named."""
+    problems: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    """Episodes that were named, and problems by domain and id."""
 
 
 def message(feedback: Feedback) -> tuple[str, str, dict[str, Any], bytes]:
@@ -86,6 +88,7 @@ def feedback(source: str, *, log: str | None, json: bool) -> int:
             named = ", ".join(unknown[:SHOWN]) + (", …" if len(unknown) > SHOWN else "")
             say(f"{len(unknown)} of the episodes that are named are not on this log: {named}")
             say("  What was said of them is kept, and counts once they are.")
+        _say_what_is_unknown(opened, told)
         _say_what_is_overruled(opened, told)
     except NoSource as error:
         raise usage(str(error), field="FILE", error="input.source") from error
@@ -98,6 +101,15 @@ def feedback(source: str, *, log: str | None, json: bool) -> int:
         out(" ".join(f"{name} {number}" for name, number in figures.items()))
     flush()
     return FAILED if told.refused else OK
+
+
+def _say_what_is_unknown(log: SqliteLog, told: Told) -> None:
+    """Say of which problems nobody has heard here: labels may come first, but a misspelt id would wait for ever."""
+    unknown = sorted(id for domain, id in told.problems if not is_put(log, domain, id))
+    if unknown:
+        named = ", ".join(unknown[:SHOWN]) + (", …" if len(unknown) > SHOWN else "")
+        say(f"{len(unknown)} of the problems that are named are not on this log: {named}")
+        say("  What was said of them is kept, and counts once they are.")
 
 
 def _publish(log: SqliteLog, source: str, told: Told) -> None:
@@ -135,6 +147,8 @@ def _publish(log: SqliteLog, source: str, told: Told) -> None:
             told.verdicts[name] = each
         if each.episode is not None:
             told.episodes.add(each.episode)
+        else:
+            told.problems.add((each.domain or "", each.problem_id or ""))
     new = log.publish(messages)
     told.published += new
     told.known += len(messages) - new

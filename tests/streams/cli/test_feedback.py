@@ -100,6 +100,10 @@ def test_a_name_that_nothing_bears_is_told(folder: Path) -> None:
     told = call("feedback", "--log", log, given=lines(*GOOD))
     assert (told.code, told.out) == (0, "published 3 known 0 refused 0\n")
     assert "1 of the episodes that are named are not on this log: p/math/q2/run" in told.err
+    assert "of the problems that are named are not on this log: " in told.err
+    assert call("produce", "game24:901-901", "--log", log).code == 0
+    known = {"domain": "game24", "problem_id": "n901", "verdict": True}
+    assert "not on this log" not in call("feedback", "--log", log, given=lines(known)).err
 
 
 def test_a_mind_may_be_changed_back(folder: Path) -> None:

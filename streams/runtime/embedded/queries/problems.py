@@ -32,6 +32,7 @@ QUOTED = "select count(*) from records where topic = 'learning' and episode like
 IS_ADMITTED = """
 select 1 from records where episode >= ? and episode < ? and address = 'admitted' limit 1
 """
+IS_PUT = "select 1 from messages where topic = 'problems' and key >= ? and key < ? limit 1"
 TAKEN = """
 select max(coalesce((select offset from consumers where name = 'intake' and topic = 'problems'), 0),
   coalesce((select max(json_extract(body, '$.offset')) from records where address = 'admitted'), 0))
@@ -109,6 +110,12 @@ def holds(log: SqliteLog, domain: str, problem_id: str) -> Holds:
 def is_admitted(log: SqliteLog, domain: str, problem_id: str) -> bool:
     """Whether a problem has an episode."""
     return log.db.execute(IS_ADMITTED, _span(domain, problem_id)).fetchone() is not None
+
+
+def is_put(log: SqliteLog, domain: str, problem_id: str) -> bool:
+    """Whether a problem has an episode, or waits for one."""
+    span = _span(domain, problem_id)
+    return is_admitted(log, domain, problem_id) or bool(log.db.execute(IS_PUT, span).fetchone())
 
 
 def taken_upto(log: SqliteLog) -> int:
