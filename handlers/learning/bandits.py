@@ -139,10 +139,11 @@ class KeptDuals:
     def put(self, key: tuple[Any, ...], made: Dual) -> Dual:
         """Keep one, and drop those that nobody asked for longest."""
         if key not in self.found:
-            self.size += made.count**2
+            self.size += made.count * made.count
         self.found[key] = made
         while self.size > self.most and len(self.found) > 1:
-            self.size -= self.found.popitem(last=False)[1].count ** 2
+            _, gone = self.found.popitem(last=False)
+            self.size -= gone.count * gone.count
         return made
 
     def clear(self) -> None:

@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing, contextmanager, suppress
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from streams.interfaces.cli.draining import drain_when_told, total_spent
 from streams.interfaces.cli.errors import FAILED, OK, SPENT, UNREACHABLE, CliError, usage
@@ -44,32 +44,28 @@ def only_worker(path: str) -> Generator[None]:
     # A file beside the log, and a lock of the system on it: the lock goes with the process,
     # however that ends, where a file that says "taken" would stay behind.
     with open(f"{path}.lock", "a+") as lock:
-        try:
-            _take(lock)
-        except OSError as error:
-            lock.seek(0)
-            pid = lock.read().strip() or "unknown"
-            raise CliError(
-                f"another worker has this log, process {pid}",
-                error="log.busy",
-                exit=UNREACHABLE,
-                where=f"sqlite:{path}",
-                hint=f"Wait for it, or end it: kill {pid}. What it was doing is resumed.",
-            ) from error
+        for is_last in (False, True):
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError as error:
+                # Whoever solves something beside a worker has it for a moment, to see whether there is one.
+                if not is_last:
+                    time.sleep(0.05)
+                    continue
+                lock.seek(0)
+                pid = lock.read().strip() or "unknown"
+                raise CliError(
+                    f"another worker has this log, process {pid}",
+                    error="log.busy",
+                    exit=UNREACHABLE,
+                    where=f"sqlite:{path}",
+                    hint=f"Wait for it, or end it: kill {pid}. What it was doing is resumed.",
+                ) from error
         with suppress(OSError):  # on a full disk it holds all the same
             lock.truncate(0)
             os.write(lock.fileno(), str(os.getpid()).encode())
         yield
-
-
-def _take(lock: IO[str]) -> None:
-    """Take the lock. Raises ``OSError`` where a worker has it."""
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        # Whoever solves something beside a worker asks for the lock, for a moment, to see whether there is one.
-        time.sleep(0.05)
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def work(

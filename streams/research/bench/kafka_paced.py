@@ -97,7 +97,7 @@ async def working(
         try:
             await producer.start()
             await follower.start()
-            await _shared_out(fresh, started)
+            await shared_out(fresh, started)
             for partition in range(PARTITIONS):
                 await desk.put(f"warm{partition}", partition)
             await desk.answered()
@@ -111,7 +111,7 @@ async def working(
                 await asyncio.to_thread(each.wait)
 
 
-async def _shared_out(place: KafkaAddress, workers: Sequence[subprocess.Popen[bytes]]) -> None:
+async def shared_out(place: KafkaAddress, workers: Sequence[subprocess.Popen[bytes]]) -> None:
     """Wait until the group has all workers in it and moves nothing. Raises ``Failed`` if that takes too long."""
     admin = aio.admin(place)
     await admin.start()
