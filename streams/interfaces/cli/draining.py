@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from streams.interfaces.cli.errors import INTERRUPTED, OK, SPENT, CliError
@@ -53,8 +54,10 @@ def drain_when_told(world: World, drain: Callable[[signal.Signals], None]) -> No
         # the log needs no tidying.
         if world.draining:
             os._exit(code_of(received))
-        say("draining: calls in flight are recorded, then it stops; again to stop at once")
         drain(received)
+        # Last: whoever read what we say may be gone, and that must not keep us from ending.
+        with suppress(OSError):
+            say("draining: calls in flight are recorded, then it stops; again to stop at once")
 
     for each in SIGNALS:
         # In the loop, so that no call is torn apart half-way: the first signal only keeps new
