@@ -35,8 +35,9 @@ class Running:
 class Schedule:
     """Ready, blocked and running episodes. A problem that waits for a version holds no slot.
 
-    An episode with a seat waits in one place: in ``ready``, in ``blocked`` under its scope, in a set, in ``asleep``
-    or in ``unpaid``; or it runs. Its task may still be ending while it waits again, which ``next`` looks out for.
+    An episode with a seat waits in one place: in ``ready``, in ``blocked`` under its scope, in a set, in ``asleep``,
+    ``unpaid`` or ``unpriced``; or it runs. Its task may still be ending while it waits again, which ``next`` looks
+    out for.
     Only ``leave`` and ``cancel`` take seats away. Whatever changes what may run next sets ``changed``, on which the
     worker's loop waits.
 

@@ -205,8 +205,8 @@ def _counted(source: Source, options: Options) -> Source:
         return source
     found = list(islice(source.every(), options.problems))
     if not found:
-        why = "nothing of it is left" if source.without else "it has no items"
-        why = "no item of it has these traits" if source.only else why
+        why = "no item of it has these traits" if source.only else "it has no items"
+        why = "nothing of it is left" if source.without else why
         named = ", ".join(f"{name}: {value}" for name, value in source.only.items())
         said = f"{why}{f' ({named})' if named else ''}. {source.note}".strip()
         return Source(source.name, source.wanted, None, note=said)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from schemas.events.base import Event
 from state.journal import Fenced
 from streams.interfaces.cli.flags import FLAGS
 from streams.interfaces.cli.log_faults import fault_of
@@ -56,6 +57,21 @@ def spoilt(path: Path, seed: int, share: int) -> Path:
 def test_a_damaged_file_is_named(folder: Path, name: str) -> None:
     done = tried(name, spoilt(folder / "a.db", 7, 1))
     assert is_named(done, "log.damaged", 5) or name == NEED_NOTHING, done.err
+
+
+def test_what_cannot_be_read_is_no_divergence(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a page within the file alone an episode knows: nothing was changed, and there is no edit to undo."""
+
+    def damaged(log: SqliteLog, episode: str) -> dict[str, Event]:
+        error = sqlite3.DatabaseError("database disk image is malformed")
+        error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+        raise error
+
+    path = Path(shutil.copy(used(), folder / "a.db"))
+    monkeypatch.setattr(SqliteLog, "journal", damaged)
+    assert is_named(call("verify", "--log", path), "log.damaged", 5)
 
 
 @pytest.mark.parametrize("seed", range(2))

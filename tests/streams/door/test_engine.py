@@ -151,42 +151,6 @@ def test_a_person_may_go_back_to_what_she_first_said_and_the_same_word_twice_is_
     assert words == ["right", "wrong", "right"]
 
 
-@pytest.mark.parametrize("name", ["max_pending", "max_concurrency"])
-@pytest.mark.parametrize("wrong", [0, -1, True, "x", 1.5])
-def test_with_none_at_once_nothing_would_ever_go_on(name: str, wrong: Any) -> None:
-    with pytest.raises(metalogue.Error, match="a whole number of at least 1") as caught:
-        Engine(LOG, backbone="rehearsal", **{name: wrong})
-    assert caught.value.field == name
-
-
-@pytest.mark.parametrize(
-    ("field", "wrong"),
-    [
-        ("seed", -1),
-        ("seed", 2**70),
-        ("domain", "No Such"),
-        ("profile", "nope"),
-        ("policy", 5),
-        ("settings", "x"),
-        ("memory", 5),
-        ("tenant", 5),
-        ("id", 5),
-        ("problem", b"x"),
-        ("problem", None),
-    ],
-)
-def test_whatever_is_wrong_is_said_with_its_field(folder: Path, field: str, wrong: Any) -> None:
-    async def work() -> None:
-        async with Engine(LOG, backbone="rehearsal") as engine:
-            said: dict[str, Any] = {"problem": SUM.format(1), field: wrong}
-            with pytest.raises(metalogue.Error) as caught:
-                await engine.submit(**said)
-            assert caught.value.field == field
-            assert engine.pending == 0
-
-    run(work)
-
-
 def test_of_many_that_are_submitted_at_once_no_more_wait_than_may(serve: Serve) -> None:
     gate = Gate()
     serve(gate)
