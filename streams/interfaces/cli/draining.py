@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
@@ -23,6 +23,17 @@ def code_of(received: signal.Signals) -> int:
     """What a command that was told to end ends with."""
     # A service that is told to end by SIGTERM has done right to end; Ctrl-C broke something off.
     return INTERRUPTED if received == signal.SIGINT else OK
+
+
+def stopped(received: signal.Signals | None) -> CliError:
+    """What work with an end ends with that was told to stop before it."""
+    # The first signal says what was wanted; a second one only hurries.
+    return CliError(
+        "stopped before its end",
+        error="drained",
+        exit=INTERRUPTED if received is None else code_of(received),
+        hint="What was answered is recorded: the same command goes on from there.",
+    )
 
 
 def total_spent(which: str) -> CliError:
@@ -46,14 +57,21 @@ def over_budget(why: Exception) -> CliError:
     )
 
 
-def drain_when_told(world: World, drain: Callable[[signal.Signals], None]) -> None:
-    """In the running loop: ask nothing new after the first signal, and end with the second."""
+def drain_when_told(
+    world: World, drain: Callable[[signal.Signals], None]
+) -> Sequence[signal.Signals]:
+    """In the running loop: ask nothing new after the first signal, and end with the second.
+
+    What is returned holds the first signal from when it came.
+    """
+    first: list[signal.Signals] = []
 
     def told(received: signal.Signals) -> None:
         # The second signal. Nothing is tidied up: whoever gives it has waited long enough, and
         # the log needs no tidying.
         if world.draining:
             os._exit(code_of(received))
+        first.append(received)
         drain(received)
         # Last: whoever read what we say may be gone, and that must not keep us from ending.
         with suppress(OSError):
@@ -63,6 +81,7 @@ def drain_when_told(world: World, drain: Callable[[signal.Signals], None]) -> No
         # In the loop, so that no call is torn apart half-way: the first signal only keeps new
         # ones from beginning.
         asyncio.get_running_loop().add_signal_handler(each, told, each)
+    return first
 
 
 def finished(world: World, work: Awaitable[R]) -> R:
@@ -85,7 +104,4 @@ def finished(world: World, work: Awaitable[R]) -> R:
         # A total ends work by the same way as a signal, and is told as what it is.
         if world.exhausted is not None:
             raise total_spent(world.exhausted) from error
-        hint = "What was answered is recorded: the same command goes on from there."
-        # The first signal says what was wanted; a second one only hurries.
-        code = code_of(received[0]) if received else INTERRUPTED
-        raise CliError("stopped before its end", error="drained", exit=code, hint=hint) from error
+        raise stopped(received[0] if received else None) from error

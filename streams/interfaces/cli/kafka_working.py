@@ -21,6 +21,7 @@ from streams.interfaces.cli.working import report, working_world
 if TYPE_CHECKING:
     from streams.answering.world import World
     from streams.engine.progress import Progress
+    from streams.interfaces.cli.working import Ended
     from streams.runtime.kafka.place import KafkaAddress
     from streams.runtime.kafka.worker import KafkaWorker
 
@@ -55,10 +56,9 @@ def work(
     world = working_world(models, config.totals)
     say_expected(world, None, config.policy)
 
-    async def run() -> Outcome:
+    async def run() -> Ended:
         ends = asyncio.Event()
-        # While the topics are asked for there is no worker to drain. The event ends that wait,
-        # and once there is a worker, it is told as well.
+        # While the topics are asked for there is no worker to drain: the event ends that wait.
         to_end: list[Callable[[], None]] = [ends.set]
 
         def drain(_: signal.Signals) -> None:
@@ -67,17 +67,18 @@ def work(
             for each in to_end:
                 each()
 
-        drain_when_told(world, drain)
+        received = drain_when_told(world, drain)
         try:
             worker = await unless(ends, _worker(place, world, home, config, on_change))
             # Told to end while it still looked for its topics: then there is nothing to hand
             # back.
             if worker is None:
-                return Outcome()
+                return Outcome(), received if config.to_its_end else []
             to_end.append(worker.drain)
             worker.on_start = started
             async with observing.serving(told(worker), pages):
-                return await worker.run(until_idle=config.until_idle, settle=config.settle)
+                outcome = await worker.run(until_idle=config.until_idle, settle=config.settle)
+            return outcome, received if worker.drained and config.to_its_end else []
         finally:
             await world.close()
 
@@ -85,7 +86,7 @@ def work(
         with leaving(), hinting(place) as started:
             # What the clients print is damped and not hidden here: a worker runs for weeks, and
             # its log is read by people.
-            return report(reached(place, lambda: looped(run()), printed=True))
+            return report(*reached(place, lambda: looped(run()), printed=True))
     except BackboneError as error:
         raise as_cli(error) from error
 

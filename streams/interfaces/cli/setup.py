@@ -42,6 +42,8 @@ class WorkerConfig:
 
     policy: str = "cot"
     until_idle: bool = False
+    to_its_end: bool = False
+    """Whether it is an error to be told to stop, for what comes next rests on all of it."""
     settle: bool = False
     max_concurrency: int = 256
     learning_limits: Limits | None = None

@@ -7,11 +7,11 @@ import fcntl
 import os
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from streams.interfaces.cli.draining import drain_when_told, total_spent
+from streams.interfaces.cli.draining import drain_when_told, stopped, total_spent
 from streams.interfaces.cli.errors import FAILED, OK, SPENT, UNREACHABLE, CliError, usage
 from streams.interfaces.cli.expecting import say_expected
 from streams.interfaces.cli.flags import FLAGS
@@ -31,11 +31,16 @@ from streams.views.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from signal import Signals
+    from typing import TypeAlias
 
     from streams.answering.grading.sandbox import Sandbox
     from streams.answering.world import Totals, World
     from streams.engine.progress import Outcome, Progress
     from streams.runtime.embedded.worker import Worker
+
+    Ended: TypeAlias = tuple[Outcome, Sequence[Signals]]
+    """What a worker came to, and what stopped one that was to come to its end."""
 
 
 @contextmanager
@@ -102,7 +107,7 @@ def work(
         tune_collector()
         with projector, exporting(worker.log.path, otlp, texts=texts):
             try:
-                outcome = asyncio.run(_run(worker, config, pages))
+                ended = asyncio.run(_run(worker, config, pages))
             except BackboneError as error:
                 raise as_cli(error, episodes.not_closed(worker.log)) from error
             finally:
@@ -120,7 +125,7 @@ def work(
                     closing(SqliteLog(path)) as written,
                 ):
                     keep(written, tables_path(written.path))
-            return report(outcome)
+            return report(*ended)
 
 
 def _worker(
@@ -182,27 +187,33 @@ def working_world(models: Models, totals: Totals | None) -> World:
     return world
 
 
-async def _run(worker: Worker, config: WorkerConfig, pages: tuple[str, int] | None) -> Outcome:
+async def _run(worker: Worker, config: WorkerConfig, pages: tuple[str, int] | None) -> Ended:
     from streams.interfaces.cli.observing import serving
     from streams.telemetry.worker import Pages
 
     # In the loop that works, because only there the answers in flight can be waited for.
-    drain_when_told(worker.world, lambda _: worker.drain())
+    received = drain_when_told(worker.world, lambda _: worker.drain())
     try:
         with closing(Pages(worker)) as shown:
             async with serving(shown.told, pages):
-                return await worker.run(until_idle=config.until_idle, settle=config.settle)
+                outcome = await worker.run(until_idle=config.until_idle, settle=config.settle)
+        return outcome, received if worker.drained and config.to_its_end else []
     finally:
         # Also after an error: connections and child processes of models do not end by themselves.
         await worker.world.close()
 
 
-def report(outcome: Outcome) -> int:
-    """Say what is held back; the exit code."""
+def report(outcome: Outcome, told: Sequence[Signals] = ()) -> int:
+    """Say what is held back; the exit code. ``told``: what stopped work that was to come to its end.
+
+    Raises a ``CliError`` where a total is spent, and where it was stopped.
+    """
     for episode in outcome.parked:
         say(f"{episode}: parked; see metalogue doctor")
     if outcome.spent is not None:
         raise total_spent(outcome.spent)
+    if told:
+        raise stopped(told[0])
     # These are told of below, with what they wait for.
     known = {*outcome.asked, *outcome.unpaid}
     for held in [each for each in outcome.held if each not in known][:10]:

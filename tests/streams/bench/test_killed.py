@@ -73,6 +73,22 @@ def killed_at(folder: Path, marks: list[int]) -> int:
     return kills
 
 
+def test_a_bench_that_is_told_to_stop_begins_nothing_that_rests_on_what_it_stopped(
+    tmp_path: Path,
+) -> None:
+    running = process(*arguments(tmp_path), cwd=tmp_path)
+    while running.poll() is None and records(tmp_path / "bench.db") < 20:
+        time.sleep(0.005)
+    running.terminate()
+    _, said = running.communicate()
+    # As any command that SIGTERM ends: 0, and it says what became of its work.
+    assert (running.returncode, b"stopped before its end" in said) == (0, True), said
+    with closing(sqlite3.connect(tmp_path / "bench.db")) as db:
+        rows = db.execute("select distinct policy from episodes").fetchall()
+    policies = {policy for (policy,) in rows}
+    assert policies == {"mc2", "cot"}  # and none is matched to a limit that is not known yet
+
+
 def test_a_killed_bench_ends_with_the_same_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -190,8 +190,8 @@ def run(wanted: Wanted, printed: Printed) -> int:
     refused = 0
     for stage in stages:
         refused += _produce(log, recipe, stage, cells, found)
-        # A stage that stopped early stops no later one: what is there is
-        # reported, with its exit code.
+        # What is held back holds no later stage back: what is there is reported, with its exit
+        # code. One that was told to stop raises, for what comes after it rests on all of it.
         code = _work(log, wanted, spending) or code
     # What was compared is less than what was given.
     code = code or (FAILED if refused else OK)
@@ -269,6 +269,7 @@ def _work(log: str, wanted: Wanted, spending: Spending) -> int:
     """Work on what was announced, within what the stages before it left of the totals."""
     config = WorkerConfig(
         until_idle=True,
+        to_its_end=True,
         settle=True,
         max_concurrency=wanted.max_concurrency,
         totals=spending.left(),
