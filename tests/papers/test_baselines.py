@@ -18,9 +18,9 @@ from tests.scripted import Ran, Script, run, shown
 TASK = Task("q1", "What is six times four?", "arithmetic", seed=1)
 
 
-def solve(name: str, script: Script, calls: int | None = None) -> Ran[Conclusion]:
+def solve(name: str, script: Script, calls: int | None = None, **values: object) -> Ran[Conclusion]:
     policy = find(name)
-    settings = policy.settings.resolve("paper", {})
+    settings = policy.settings.resolve("paper", values)
     return run(policy.solve(TASK, settings), script, calls=calls)
 
 
@@ -88,6 +88,31 @@ def test_a_spent_limit_leaves_fewer_voters() -> None:
     ran = solve("self_consistency", [solved("24"), solved("25")], calls=2)
     assert (ran.result.answer, ran.result.limit) == ("24", "calls")
     assert ran.of(Voted)[0].unreadable == 3
+
+
+def test_chains_are_drawn_until_enough_of_them_agree() -> None:
+    said = [solved("24"), "no idea", solved("25"), solved("24"), solved("26")]
+    ran = solve("self_consistency", said, samples=16, agree=2)
+    assert [question.draw for question in ran.requests] == [0, 1, 2, 3]
+    assert ran.of(Voted) == [Voted(answer="24", votes=2, of=4, unreadable=1)]
+    assert (ran.result.answer, ran.result.confidence) == ("24", 0.5)
+
+
+@given(
+    st.lists(st.none() | st.sampled_from(("1", "2", "3", " 1 ")), min_size=9, max_size=9),
+    st.integers(1, 9),
+    st.integers(1, 10),
+)
+def test_agreement_spares_what_one_chain_after_another_would_have_spared(
+    answers: list[str | None], samples: int, agree: int
+) -> None:
+    said = ["no idea" if each is None else solved(each) for each in answers]
+    ran = solve("self_consistency", said, samples=samples, agree=agree)
+    alone = next((n for n in range(1, samples) if vote(answers[:n])[1] >= agree), samples)
+    assert len(ran.requests) == alone
+    assert (ran.result.answer, ran.of(Voted)[0].votes) == vote(
+        [each and each.strip() for each in answers[:alone]]
+    )
 
 
 @pytest.mark.claim("bl-sc-vote")

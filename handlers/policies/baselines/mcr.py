@@ -8,7 +8,7 @@ from __future__ import annotations
 from handlers.answers.alike import vote
 from handlers.policies.base import Conclusion, Policy, Task
 from handlers.policies.baselines.chain import think
-from handlers.policies.baselines.consistency import ConsistencySettings
+from handlers.policies.baselines.consistency import VoteSettings
 from handlers.policies.facts import generated
 from handlers.roles.role import Role, RoleReply, answer
 from schemas.asking import All, OutOfLimit, Steps, Stopped
@@ -27,7 +27,7 @@ disagree, and answer the problem. Do not just count the answers: reason.""",
 )
 
 
-def solve(task: Task, settings: ConsistencySettings) -> Steps[Conclusion]:
+def solve(task: Task, settings: VoteSettings) -> Steps[Conclusion]:
     """n + 1 calls; without room for the last one, the vote of the chains."""
     sampling = Sampling(max_tokens=settings.output_cap)
     # Under a limit rather a chain fewer than no reader: without it this would be self-consistency.
@@ -62,7 +62,7 @@ MCR = Policy(
     name="mcr",
     version="2",
     about="five chains of thought, then one call that reads them all and answers",
-    settings=ConsistencySettings,
+    settings=VoteSettings,
     roles=("reasoner",),
     solve=solve,
     most_calls=lambda settings: settings.samples + 1,
