@@ -1,8 +1,9 @@
 """The append side: one idempotent producer a worker, and for each partition a lane that batches by itself.
 
 Theory of operation. Whoever states something adds it to a lane, and awaits its commit before acting on it. A lane has
-one batch under way at most. What is stated meanwhile becomes the next: no timer, no lingering. So the order in which
-things were stated is their order on the log, even where batches are sent again.
+one batch under way at most. What is stated meanwhile becomes the next. It goes at once, unless most of those who waited
+for the last one are still to come back: a batch costs the same however few are in it. So the order in which things
+were stated is their order on the log, even where batches are sent again.
 
 After a batch failed for good its lane must send nothing more, since later records may rest on the lost ones. What was
 stated and never acknowledged dies with the process. That is why nothing is done on its strength before. A
@@ -42,6 +43,8 @@ from streams.runtime.kafka.sizes import Sizes, record_bytes
 from streams.runtime.kafka.stamping import Stamps
 
 Waiting = tuple["asyncio.Future[int]", int]
+LINGER_S = 0.004
+"""So long a batch waits for those who waited together for the last one."""
 Until = Callable[[Callable[[], bool]], Coroutine[Any, Any, None]]
 """Waits for records until something holds."""
 
@@ -128,6 +131,8 @@ class Lane:
         self.waiting: list[Waiting] = []
         self.pump: asyncio.Task[None] | None = None
         self.broken: Exception | None = None
+        self.company = 0
+        """How many waited for the last batch."""
         self.last = -1
         """Offset of the last record that the broker acknowledged."""
         self.flying = 0
@@ -194,8 +199,11 @@ class Lane:
         self.waiting = []
 
     async def _pump(self) -> None:
-        await asyncio.sleep(0)  # what the rest of this turn states rides along
         while self.waiting:
+            await asyncio.sleep(0)  # what the rest of this turn states rides along
+            if 2 * len(self.waiting) < self.company:
+                await asyncio.sleep(LINGER_S)
+            self.company = len(self.waiting)
             rows, self.rows = self.rows, []
             waiting, self.waiting = self.waiting, []
             self.flying, self.flown_s, self.asked_s = len(rows), self.asked_s, None

@@ -13,6 +13,8 @@ Spot = tuple[str, int]
 Take = Callable[[str, int, Any], None]
 AT_ONCE = 2_000
 WAIT_MS = 200
+FEW, MUCH, PAUSE_S = 4, 500, 0.01
+"""After more records at once than few, and less than where it is behind, it waits so long before it asks again."""
 
 
 def unheard(*_: object) -> None:
@@ -103,7 +105,10 @@ class Follower:
                     for each in self.after:
                         each()
                     self._tell()
-                await asyncio.sleep(0)  # where much is there, getmany returns without giving way
+                # Where much comes, a moment's wait brings more of it at one asking. It also gives way, which
+                # getmany does not where something is there already.
+                many = FEW < sum(map(len, found.values())) < MUCH
+                await asyncio.sleep(PAUSE_S if many else 0)
         finally:
             # Whoever waits for records has to see that none will come any more.
             self._tell()

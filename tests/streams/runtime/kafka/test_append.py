@@ -5,8 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 
-from streams.runtime.kafka.append import Appender
+import pytest
+
+from streams.runtime.kafka import append
+from streams.runtime.kafka.append import LINGER_S, Appender
 from streams.runtime.kafka.place import KafkaAddress
+from streams.runtime.kafka.sending import Filled
 from tests.memory_kafka.broker import Broker
 from tests.memory_kafka.fixture import in_memory
 
@@ -63,4 +67,47 @@ def test_what_was_stated_under_a_lost_claim_is_never_sent() -> None:
         assert [each.value for each in broker.logs[place.topic("events"), 0]] == [b"counts"]
 
     with in_memory(2) as here:
+        asyncio.run(run(*here))
+
+
+def test_a_batch_waits_for_those_who_waited_for_the_last_and_for_nobody_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """So that two workers with half the load each do not send twice the batches of one."""
+    sizes: list[int] = []
+
+    async def run(place: KafkaAddress, broker: Broker) -> None:
+        appender = Appender(place)
+        await appender.start()
+        lane, send = appender.lane(place.topic("events"), 0), appender.sessions.send
+
+        async def counted(filled: Filled, topic: str, partition: int) -> int:
+            offset = await send(filled, topic, partition)
+            sizes.append(filled.records)
+            return offset
+
+        async def step(after_s: float) -> None:
+            await asyncio.sleep(after_s)
+            lane.add(b"k", b"stated", [])
+            await lane.commit()
+
+        async def twice(after_s: float) -> None:
+            await step(0)
+            await step(after_s)
+
+        appender.sessions.send = counted  # type: ignore[method-assign]
+        late = [LINGER_S / 4 * (number > 2) for number in range(10)]
+        await asyncio.gather(*map(twice, late))
+        assert sizes == [10, 10]
+        # Half of them are enough, and whoever was alone waits for nobody.
+        monkeypatch.setattr(append, "LINGER_S", 3_600.0)
+        async with asyncio.timeout(60):
+            await asyncio.gather(*(step(0) for _ in range(5)))
+            await asyncio.gather(*(step(0) for _ in range(3)))
+            await asyncio.gather(step(0), step(0))
+            await step(0)
+            await step(0)
+        await appender.stop()
+
+    with in_memory(1) as here:
         asyncio.run(run(*here))
