@@ -83,6 +83,8 @@ class Completed(AnswerEvent, tag="completed"):
     """Parameters that the endpoint refuses: it was asked without them; ``guidance``: it was too long."""
     answer_logprob: float | None = None
     """Mean log-probability of the tokens of the answer that it marks; ``logprob`` is that of all tokens."""
+    detail: str | None = None
+    """What was said in the stead of a reply, by an endpoint that refused or a model without room for the prompt."""
 
     @property
     def calls(self) -> int:

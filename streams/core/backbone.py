@@ -61,6 +61,8 @@ class ModelReply:
     """What the model thought before it replied, where the server tells it apart."""
     dropped: tuple[str, ...] = ()
     """Parameters that the endpoint refuses, so that it was asked without them."""
+    detail: str = ""
+    """What was said in the stead of a reply, if there is none."""
     too_long: bool = False
     """Whether there is no reply because the prompt is longer than the model takes."""
 

@@ -7,7 +7,8 @@ it, and each restart would pay for it again. So nothing here raises, and what ma
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from schemas.events.episode import Completed
 from streams.core.backbone import ModelReply
@@ -18,6 +19,8 @@ COUNT_CAP = 1 << 53
 """Beyond this, JSON readers that keep numbers as doubles no longer agree on a count."""
 MOST_TOKENS = 1 << 17
 """Tokens of one reply whose log-probabilities are kept."""
+MOST_DETAIL = 1_000
+"""Characters of what was said in the stead of a reply."""
 
 
 def text(raw: str, cap: int = TEXT_CAP) -> tuple[str, bool]:
@@ -69,22 +72,25 @@ def tokens(raw: tuple[tuple[str, float], ...]) -> tuple[tuple[str, float], ...] 
     return kept if len(kept) == len(raw) <= MOST_TOKENS else None
 
 
+NUMBERS: Final[Mapping[str, Callable[[Any], float | None]]] = {
+    "reasoning_tokens": count,
+    "cached_tokens": count,
+    "cost": amount,
+    "logprob": finite,
+    "answer_logprob": finite,
+}
+"""What an event names only where it is known, and how it is written."""
+
+
 def completed(asked: str, reply: ModelReply) -> Completed:
     """A model's reply as an event, whatever it holds."""
     # A field is named only where the server said something. What is left out here is not written at
     # all, so that events keep the bytes that they had before the field was thought of.
     said_text, cut = text(reply.text)
     said: dict[str, Any] = {}
-    if reply.reasoning_tokens is not None:
-        said["reasoning_tokens"] = count(reply.reasoning_tokens)
-    if reply.cached_tokens is not None:
-        said["cached_tokens"] = count(reply.cached_tokens)
-    if reply.cost is not None:
-        said["cost"] = amount(reply.cost)
-    if reply.logprob is not None:
-        said["logprob"] = finite(reply.logprob)
-    if reply.answer_logprob is not None:
-        said["answer_logprob"] = finite(reply.answer_logprob)
+    for name, normalised in NUMBERS.items():
+        if (number := getattr(reply, name)) is not None:
+            said[name] = normalised(number)
     # Of a text that was cut its tokens would tell of more than is recorded.
     if reply.token_logprobs and not cut:
         said["token_logprobs"] = tokens(reply.token_logprobs)
@@ -92,6 +98,8 @@ def completed(asked: str, reply: ModelReply) -> Completed:
         said["thought"] = text(reply.thought)[0]
     if reply.dropped:
         said["dropped"] = tuple(text(name, 60)[0] for name in reply.dropped[:20])
+    if reply.detail:
+        said["detail"] = text(reply.detail, MOST_DETAIL)[0]
     if cut:
         said["truncated"] = True
     return Completed(

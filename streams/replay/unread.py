@@ -27,7 +27,7 @@ class Unread(NamedTuple):
 
 def unread(log: SqliteLog) -> Iterator[Unread]:
     """The replies of a log that were not read at once, in the order of the log."""
-    for episode, at, asked, finish, text, again, reason, parse in replies(log):
+    for episode, at, asked, finish, text, again, reason, parse, detail in replies(log):
         _, role, template, *_ = f"{asked}  ".split(" ")
         # Some servers say that a reply ended although it was cut within its thoughts.
         cut = finish == "length" or spoken(text).cut
@@ -35,6 +35,6 @@ def unread(log: SqliteLog) -> Iterator[Unread]:
             yield Unread(episode, at, role, template, "asked again", reason or "", finish, text)
         elif parse is not None:
             why = "it was cut off before its end" if cut else f"no form that can be read ({parse})"
-            yield Unread(episode, at, role, template, "refused", why, finish, text)
+            yield Unread(episode, at, role, template, "refused", detail or why, finish, text)
         elif cut:
             yield Unread(episode, at, role, template, "cut", "it ended at its length", finish, text)

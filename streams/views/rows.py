@@ -81,7 +81,8 @@ def _called(at: str, event: Completed, said: tuple[tuple[str, Event], ...]) -> R
         excerpt = one_line(event.text[:EXCERPT])
         asked, answered, tone = role_of(event), f'"{excerpt}"' if excerpt else "(nothing)", "dim"
     if event.finish not in ("stop", "length"):
-        answered, tone = f"({event.finish}) {answered}", "bad"
+        why = answered if event.detail is None else one_line(event.detail[:EXCERPT])
+        answered, tone = f"({event.finish}) {why}", "bad"
     rounds = [round for _, fact in said if (round := getattr(fact, "round", None)) is not None]
     return Row(
         at,

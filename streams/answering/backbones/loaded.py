@@ -101,7 +101,12 @@ class LoadedModel(ABC, Generic[M]):
         if fault is not None:
             self._log.warning("%s: recorded as an error: %s", self.name, fault)
         return ModelReply(
-            text="", finish="error", model=self.name, seconds=seconds, too_long=too_long
+            text="",
+            finish="error",
+            model=self.name,
+            seconds=seconds,
+            detail=fault or "",
+            too_long=too_long,
         )
 
 

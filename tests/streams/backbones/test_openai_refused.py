@@ -198,6 +198,8 @@ def test_a_prompt_that_is_too_long_gives_up_no_parameter() -> None:
     message = "This model's maximum context length is 8192 tokens; reduce the length of the messages or max_tokens."
     reply = one(lambda _: fails(400, "context_length_exceeded", message, param="messages"))
     assert (reply.finish, reply.dropped) == ("error", ())
+    # What it said is on the record: whoever reads the log later has no other way to know.
+    assert message in (completed("q", reply).detail or "")
 
 
 BODIES = st.fixed_dictionaries(

@@ -9,7 +9,7 @@ import pytest
 
 from handlers.roles.form import Unreadable, parse
 from handlers.roles.monitor import MONITOR
-from tests.endpoint import Answer, Asked, serving, whole
+from tests.endpoint import Answer, Asked, fails, serving, whole
 from tests.streams.cli.calling import call
 
 LOG = ("--log", "a.db")
@@ -54,6 +54,20 @@ def test_each_is_a_case_for_a_test() -> None:
     assert isinstance(read, Unreadable)
     assert str(read) == cases["monitor"]["reason"]
     assert cases["monitor"]["template"] == MONITOR.template.digest
+
+
+def test_a_prompt_that_was_refused_stands_with_what_its_endpoint_said(folder: Path) -> None:
+    why = "Your request was flagged as possibly violating our policy."
+    with serving(lambda _: fails(400, "content_policy_violation", why)) as endpoint:
+        done = call(
+            *("solve", "What is 2 + 3?", "--policy", "cot", *LOG),
+            *("--backbone", "openai:check", "--base-url", endpoint.url),
+        )
+    assert done.code != 0
+    [case] = call("log", "unread", "--json", *LOG).rows
+    assert why in case["reason"]
+    assert why in call("show", "--at", "0", *LOG).out
+    assert "(refusal) HTTP 400" in call("show", *LOG).out
 
 
 def test_a_log_without_any_says_so(folder: Path) -> None:

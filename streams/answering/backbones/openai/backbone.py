@@ -183,6 +183,7 @@ class OpenAIBackbone:
             return ModelReply(
                 text="",
                 finish=FINISH.get(heard.kind, "error"),
+                detail=heard.detail,
                 too_long=is_too_long(heard),
                 model=model,
                 attempts=tally.attempts,

@@ -77,7 +77,7 @@ def _reply(page: Page, moment: StepView) -> None:
             cut = ", cut at the size cap" if answer.truncated else ""
             said = f"{answer.finish}, {inside} in {outside} out{took}{cut}"
             page.rule("reply", f"{one_line(answer.model)}, {said}")
-            _full(page, answer.text or "(nothing)")
+            _full(page, answer.text or answer.detail or "(nothing)")
             for at, fact in moment.row.said if moment.row is not None else ():
                 page.rule(f"{fact.kind} at {at}")
                 _fields(page, fact)

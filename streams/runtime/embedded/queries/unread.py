@@ -15,7 +15,7 @@ with noted as (
   from records where kind = 'reply.reparsed'
     or json_extract(body, '$.parse') in ('fallback', 'unreadable', 'defaulted'))
 select c.episode, c.address, json_extract(c.body, '$.asked'), json_extract(c.body, '$.finish'),
-  json_extract(c.body, '$.text'), max(n.again), max(n.reason), max(n.parse)
+  json_extract(c.body, '$.text'), max(n.again), max(n.reason), max(n.parse), json_extract(c.body, '$.detail')
 from records c left join noted n on n.topic = c.topic and n.episode = c.episode and n.address = c.address
 where c.kind = 'completed' and (n.place is not null or json_extract(c.body, '$.finish') = 'length'
   or instr(lower(json_extract(c.body, '$.text')), '<think'))
@@ -35,6 +35,8 @@ class Reply(NamedTuple):
     reason: str | None
     parse: str | None
     """How it was read in the end, where that was not at once."""
+    detail: str | None
+    """What was said in its stead, where there is none."""
 
 
 def replies(log: SqliteLog) -> Iterator[Reply]:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from streams.runtime.kafka import follow
 from streams.runtime.kafka.append import Appender
 from streams.runtime.kafka.follow import FEW, MUCH, PAUSE_S, Follower
 from streams.runtime.kafka.place import KafkaAddress
@@ -32,7 +31,7 @@ def test_a_follower_waits_for_company_only_where_much_comes(
         follower = Follower(place, lambda *record: taken.append(record))
         follower.add([(place.topic("events"), 0)])
         await follower.start()
-        monkeypatch.setattr(follow.asyncio, "sleep", recorded)
+        monkeypatch.setattr("streams.runtime.kafka.follow.asyncio.sleep", recorded)
         for much in (1, FEW, FEW + 1, 40, MUCH):
             slept.clear()
             taken.clear()
