@@ -80,6 +80,12 @@ class Limits(BaseModel):
             return self
         return Limits(**(other.model_dump(exclude_none=True) | self.model_dump(exclude_none=True)))
 
+    def within(self, other: Limits) -> Limits:
+        """These limits where set, each lowered to the other's where that is less."""
+        most = other.model_dump(exclude_none=True)
+        own = self.model_dump(exclude_none=True)
+        return Limits(**{name: min(value, most.get(name, value)) for name, value in own.items()})
+
 
 UNLIMITED = Limits()
 

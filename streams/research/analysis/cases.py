@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import orjson
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
 Grades: TypeAlias = Callable[..., Grade]
+Labels: TypeAlias = "Mapping[str, tuple[int, References]]"
+"""References by ``DOMAIN/PROBLEM`` or by episode, each with its place among what was said."""
 """Compares an answer with its reference, as ``grade_reference`` does."""
 LINUCB: Final = "linucb@1"
 RIGHT: Final[Mapping[str, bool]] = {"right": True, "wrong": False, "withheld": False}
@@ -97,6 +100,11 @@ class Case:
     def run(self) -> str:
         """Which walk this is part of."""
         return episode_parts(self.episode)[2]
+
+    @property
+    def about(self) -> str:
+        """Domain and problem: two domains may have problems of one id."""
+        return f"{self.problem.domain}/{self.problem.id}"
 
     @property
     def name(self) -> str:
@@ -191,7 +199,7 @@ class Reading:
 
     journals: dict[str, dict[str, Event]] = field(default_factory=dict[str, dict[str, Event]])
     grades: GradesFold = field(default_factory=GradesFold)
-    references: dict[str, References] = field(default_factory=dict[str, References])
+    references: Labels = field(default_factory=dict[str, tuple[int, References]])
     learning: dict[str, Spent] = field(default_factory=dict[str, Spent])
     """What each scope spent on learning."""
     consolidated: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
@@ -253,7 +261,7 @@ class Reading:
                 trace,
                 self.grades.of(episode),
                 closed.calibrated,
-                self.references.get(f"{problem.domain}/{problem.id}"),
+                label(self.references, problem, episode),
                 own(episode, trace, arms.get(episode, {})),
                 self.grade,
                 self.verdicts.get(episode),
@@ -304,7 +312,7 @@ class Reading:
         admitted = self.journals.get(episode, {}).get("admitted")
         if not isinstance(admitted, ProblemAdmitted):
             return None
-        return self.references.get(f"{admitted.problem.domain}/{admitted.problem.id}")
+        return label(self.references, admitted.problem, episode)
 
     def shadows(self, parent: str) -> list[Shadow]:
         """Closed forks of an episode at one of its prunes, in the order of the prunes."""
@@ -362,23 +370,33 @@ def role_of(reply: Completed) -> str:
     return reply.asked.split(" ")[1]
 
 
-def references(log: SqliteLog) -> dict[str, References]:
-    """The newest reference of each problem that feedback gave one, by domain and problem."""
-    found: dict[str, References] = {}
+def references(log: SqliteLog) -> Labels:
+    """The newest reference of each problem and episode that feedback gave one, with its place on the log."""
+    found: dict[str, tuple[int, References]] = {}
     # In the order of the log, so that a corrected reference replaces the one before it.
-    for _, _, _, value in log.messages("feedback"):
+    for place, (_, _, _, value) in enumerate(log.messages("feedback")):
         said = orjson.loads(value)
-        if said.get("reference") is not None and said.get("problem_id") is not None:
-            found[f"{said.get('domain')}/{said['problem_id']}"] = references_of(said["reference"])
+        name = said.get("episode")
+        if name is None and said.get("problem_id") is not None:
+            name = f"{said.get('domain')}/{said['problem_id']}"
+        if said.get("reference") is not None and name is not None:
+            found[name] = place, references_of(said["reference"])
     return found
+
+
+def label(labels: Labels, problem: Problem, episode: str) -> References | None:
+    """The newest reference of an episode or of its problem."""
+    named = (labels.get(name) for name in (episode, f"{problem.domain}/{problem.id}"))
+    return max((each for each in named if each is not None), default=(0, None), key=itemgetter(0))[
+        1
+    ]
 
 
 def chosen(cases: Iterable[Case], run: str | None) -> list[Case]:
     """The cases of a run (by id or its beginning), policy or series; all of them without one."""
     if run is None:
         return list(cases)
-    return [
-        case
-        for case in cases
-        if run in (case.opened.policy, case.problem.series, case.name) or case.run.startswith(run)
-    ]
+    every = list(cases)
+    named = [c for c in every if run in (c.opened.policy, c.problem.series, c.name, c.run)]
+    # Names first: a series may be called as another one's id begins.
+    return named or [case for case in every if case.run.startswith(run)]

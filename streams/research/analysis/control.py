@@ -26,7 +26,7 @@ def acts(action: str, depth: int | None = None) -> Units:
             for at, counts in actions_by_depth(case.trace).items():
                 if depth in (None, at):
                     taken = (name for name, count in counts.items() for _ in range(count))
-                    yield from (Unit(case.problem.id, name == action) for name in taken)
+                    yield from (Unit(case.about, name == action) for name in taken)
 
     return units
 
@@ -34,7 +34,7 @@ def acts(action: str, depth: int | None = None) -> Units:
 def false_prunes(cases: Cases) -> Iterator[Unit]:
     """Each audited prune: whether a run that spared it came to a right answer under it."""
     for case in cases:
-        yield from (Unit(case.problem.id, found) for found in case.spared)
+        yield from (Unit(case.about, found) for found in case.spared)
 
 
 def precise_prunes(cases: Cases) -> Iterator[Unit]:
@@ -48,7 +48,7 @@ def gap(cases: Cases) -> Iterator[Unit]:
     """Each audited episode: one where its best leaf is wrong and one of the relaxed run's best ones is right."""
     # Without a shadow run nobody knows what pruning
     # nothing would have brought: not even that it was 0.
-    yield from (Unit(case.problem.id, case.gap) for case in cases if case.spared)
+    yield from (Unit(case.about, case.gap) for case in cases if case.spared)
 
 
 def flows(end: str) -> Units:
@@ -57,6 +57,6 @@ def flows(end: str) -> Units:
     def units(cases: Cases) -> Iterator[Unit]:
         for case in cases:
             found = flow(tree_of(case.trace), case.closed.answer, case.judged)
-            yield Unit(case.problem.id, None if found == "unknown" else found == end)
+            yield Unit(case.about, None if found == "unknown" else found == end)
 
     return units

@@ -23,7 +23,7 @@ from state.folds.lives import ItemKey
 from state.folds.state import State
 from streams.replay.differ import paid
 from streams.replay.fork import Forked
-from streams.research.analysis.cases import RIGHT, judged, references
+from streams.research.analysis.cases import RIGHT, judged, label, references
 from streams.research.analysis.effect import Effect, Pair
 from streams.runtime.embedded.queries.episodes import probes_ended
 from streams.runtime.embedded.rebuild import fold
@@ -111,7 +111,7 @@ class Effects:
         found: dict[ItemKey, dict[str, list[Pair]]] = {}
         for probe in self.probes:
             graded = state.outcomes.of(probe.parent)
-            reference = known.get(f"{probe.problem.domain}/{probe.problem.id}")
+            reference = label(known, probe.problem, probe.parent)
             for life in state.lives.used_in(probe.parent):
                 if (life.scope, life.item.id) != (scope, probe.without):
                     continue

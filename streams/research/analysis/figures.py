@@ -42,6 +42,10 @@ CALIBRATION: Final[Mapping[str, tuple[Metric, Callable[[Sequence[Stated], int], 
 """Of the answers of one source: what is measured, and how."""
 
 
+SAME = "of the calibrated ones"
+"""What raw confidence is called where only some of it was calibrated."""
+
+
 def analysis(
     cases: Sequence[Case],
     everything: Sequence[Case],
@@ -185,16 +189,18 @@ def confidences(cases: Sequence[Case]) -> dict[str, Any]:
             # A withheld answer claims nothing that could be wrong; it lacks no grade.
             left_out[source] += case.closed.answer is not None
             continue
-        right, problem = case.outcome == "right", case.problem.id
+        right, problem = case.outcome == "right", case.about
         found.setdefault(source, []).append((problem, raw, right))
-        # Raw and calibrated stand beside each other, over the
-        # same answers: that is the comparison that counts.
+        # Raw and calibrated stand beside each other, over the same answers: that is the comparison
+        # that counts. The first answers had no calibrator yet.
         if case.calibrated is not None:
-            mended = f"{source}, calibrated"
+            mended, same = (f"{source}, {which}" for which in ("calibrated", SAME))
             found.setdefault(mended, []).append((problem, case.calibrated, right))
+            found.setdefault(same, []).append((problem, raw, right))
     return {
-        source: stated_figures(items, left_out[source.removesuffix(", calibrated")])
+        source: stated_figures(items, left_out[source.partition(", ")[0]])
         for source, items in found.items()
+        if not source.endswith(SAME) or len(items) < len(found[source.partition(", ")[0]])
     }
 
 

@@ -160,4 +160,4 @@ def total_of(counts: Sequence[int | None]) -> int | None:
 def each(pick: Callable[[Case], float | None]) -> Units:
     """One unit for every case."""
     # One unit even where it is unknown, for what is left out must be counted.
-    return lambda cases: (Unit(case.problem.id, pick(case)) for case in cases)
+    return lambda cases: (Unit(case.about, pick(case)) for case in cases)

@@ -22,7 +22,6 @@ from streams.research.analysis.found import (
     Unit,
     by_problem,
     each,
-    over,
     share_of,
 )
 from streams.research.analysis.intervals import ratio_interval
@@ -41,21 +40,21 @@ def spent(name: str) -> Callable[[Cases], Iterator[Unit]]:
 
 def _efficiency(cases: Cases) -> Found:
     """Points of accuracy for each thousand tokens of a problem."""
-    points, tokens = over(right)(cases), over(spent("tokens"))(cases)
-    # A ratio rests on the side of which less is known.
-    known, unknown = min(points.known, tokens.known), max(points.unknown, tokens.unknown)
-    if points.value is None or not tokens.value:
+    # Both sides have one unit for each case, in the same order, known or not. Two means of other cases
+    # on either side would be the ratio of two data sets.
+    pairs = zip(right(cases), spent("tokens")(cases), strict=True)
+    every = [(point.problem, point.value, cost.value) for point, cost in pairs]
+    both = [(p, a, b) for p, a, b in every if a is not None and b is not None]
+    known, unknown = len(both), len(every) - len(both)
+    points = fmean(a for _, a, _ in both) if both else 0.0
+    tokens = fmean(b for _, _, b in both) if both else 0.0
+    if not tokens:
         return Found(None, known, unknown)
-    found = metrics.per_thousand_tokens(100 * points.value, tokens.value)
-    # Both sides have one unit for each case, in the same order, known or not.
-    both = [(a.problem, a.value, b.value) for a, b in zip(points.units, tokens.units, strict=True)]
+    found = metrics.per_thousand_tokens(100 * points, tokens)
     worth = tuple(  # of a ratio of two means: what each moves it by
-        Unit(
-            problem,
-            found * (1 + (a - points.value) / points.value - (b - tokens.value) / tokens.value),
-        )
+        Unit(problem, found * (1 + (a - points) / points - (b - tokens) / tokens))
         for problem, a, b in both
-        if a is not None and b is not None and points.value
+        if points
     )
     return Found(found, known, unknown, worth=worth)
 
@@ -102,7 +101,7 @@ def stated(cases: Cases) -> tuple[list[Stated], int]:
     # A withheld answer's confidence is about an answer that nobody was given.
     given = [case for case in cases if case.closed.answer is not None]
     items = [
-        (case.problem.id, case.closed.confidence, case.outcome == "right")
+        (case.about, case.closed.confidence, case.outcome == "right")
         for case in sorted(given, key=lambda case: case.episode)
         if case.closed.confidence is not None and case.outcome in ("right", "wrong")
     ]

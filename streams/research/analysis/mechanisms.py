@@ -36,14 +36,14 @@ def actions(case: Case) -> list[str]:
 def restarts(cases: Cases) -> Iterator[Unit]:
     """Each decision of a Controller: whether it was to restart. Source: MC² figure 3."""
     for case in cases:
-        yield from (Unit(case.problem.id, act == "restart") for act in actions(case))
+        yield from (Unit(case.about, act == "restart") for act in actions(case))
 
 
 def restarted(cases: Cases) -> Iterator[Unit]:
     """Each episode with a Controller: whether it restarted."""
     for case in cases:
         if found := actions(case):
-            yield Unit(case.problem.id, "restart" in found)
+            yield Unit(case.about, "restart" in found)
 
 
 def grade(case: Case) -> str | None:
@@ -59,20 +59,20 @@ def graded_a(cases: Cases) -> Iterator[Unit]:
     """Each episode with a grade: whether that is A."""
     for case in cases:
         if (found := grade(case)) is not None:
-            yield Unit(case.problem.id, found == "A")
+            yield Unit(case.about, found == "A")
 
 
 def right_of(letter: str) -> Units:
     """Each episode of a grade: whether it is right."""
     return lambda cases: (
-        Unit(case.problem.id, RIGHT.get(case.outcome)) for case in cases if grade(case) == letter
+        Unit(case.about, RIGHT.get(case.outcome)) for case in cases if grade(case) == letter
     )
 
 
 def grade_and_outcome(cases: Cases) -> Found:
     """Spearman's correlation of grade and outcome."""
     worth = {"A": 2.0, "B": 1.0, "C": 0.0}
-    graded = [(c.problem.id, worth[g], RIGHT.get(c.outcome)) for c in cases if (g := grade(c))]
+    graded = [(c.about, worth[g], RIGHT.get(c.outcome)) for c in cases if (g := grade(c))]
     known = [(problem, a, float(b)) for problem, a, b in graded if b is not None]
     # A correlation is no mean of anything; what each
     # problem is worth to it is found by leaving it out.
@@ -94,7 +94,7 @@ FITTED = range(2, 11)
 def fit(side: int, batch: int | None = None) -> Units:
     """Each guided episode: its question's cosine to its own guidance, or to another's of its batch."""
     return lambda cases: (
-        Unit(case.problem.id, case.fits[side])
+        Unit(case.about, case.fits[side])
         for case in cases
         if case.fits is not None and batch in (None, case.opened.memory_version + 1)
     )
@@ -108,8 +108,8 @@ def _repaired(pick: Callable[[Repairs], tuple[int, int]]) -> Units:
         for case in cases:
             found = repairs(tree_of(case.trace), case.judged)
             hits, count = pick(found)
-            yield from (Unit(case.problem.id, float(at < hits)) for at in range(count))
-            yield from (Unit(case.problem.id, None) for _ in range(found.unknown))
+            yield from (Unit(case.about, float(at < hits)) for at in range(count))
+            yield from (Unit(case.about, None) for _ in range(found.unknown))
 
     return units
 
@@ -125,7 +125,7 @@ def net_repairs(cases: Cases) -> Found:
     mended = [(case, repairs(tree_of(case.trace), case.judged)) for case in cases]
     found = sum((one for _, one in mended), Repairs())
     judged = found.wrong_before + found.right_before
-    worth = tuple(Unit(case.problem.id, float(one.net)) for case, one in mended)
+    worth = tuple(Unit(case.about, float(one.net)) for case, one in mended)
     return Found(float(found.net), judged, found.unknown, worth=worth)
 
 
@@ -136,7 +136,7 @@ def parsed(name: str) -> Units:
         for case in cases:
             if any(isinstance(event, OracleScored) for _, event in case.trace.events):
                 for how, count in tree_of(case.trace).parses.items():
-                    yield from (Unit(case.problem.id, how == name) for _ in range(count))
+                    yield from (Unit(case.about, how == name) for _ in range(count))
 
     return units
 
@@ -145,7 +145,7 @@ def misjudgements(cases: Cases) -> Iterator[Unit]:
     """F2: each wrong episode, whether a wrong leaf's process value exceeds a right one's."""
     for case in cases:
         if case.outcome in ("wrong", "withheld"):
-            yield Unit(case.problem.id, misjudged(tree_of(case.trace), case.judged))
+            yield Unit(case.about, misjudged(tree_of(case.trace), case.judged))
 
 
 # ── Failures ─────────────────────────────────────────────────────────────────────────────────
@@ -159,7 +159,7 @@ def failed(name: str) -> Units:
     if name == "F2":
         return misjudgements  # comes first: neither shadow runs nor baselines are needed for it
     return lambda cases: (
-        Unit(case.problem.id, None if case.failed_as is None else case.failed_as == name)
+        Unit(case.about, None if case.failed_as is None else case.failed_as == name)
         for case in cases
         if case.outcome in LOST
     )
@@ -169,7 +169,7 @@ def classed(cases: Cases) -> Iterator[Unit]:
     """Each wrong episode: whether it is known what its search failed by."""
     for case in cases:
         if case.outcome in LOST:
-            yield Unit(case.problem.id, case.failed_as is not None)
+            yield Unit(case.about, case.failed_as is not None)
 
 
 def failures(name: str | None = None) -> Measure:
@@ -180,7 +180,7 @@ def failures(name: str | None = None) -> Measure:
         units = [*(failed(name) if name else every)(cases)]
         known = [unit.value for unit in units if unit.value is not None]
         sure = cases and (known or not units)  # of no failure, none is of any class
-        others = (Unit(case.problem.id, 0.0) for case in cases if name and case.outcome == "right")
+        others = (Unit(case.about, 0.0) for case in cases if name and case.outcome == "right")
         found = fsum(known) if sure else None
         return Found(found, len(known), len(units) - len(known), worth=(*units, *others))
 
@@ -190,7 +190,7 @@ def failures(name: str | None = None) -> Measure:
 def calls_of_failures(name: str | None = None) -> Units:
     """Each wrong episode, or each of a class: the calls that it took."""
     return lambda cases: (
-        Unit(case.problem.id, case.closed.usage.calls)
+        Unit(case.about, case.closed.usage.calls)
         for case in cases
         if case.outcome in LOST and name in (None, case.failed_as)
     )
@@ -219,7 +219,7 @@ def strategies(cases: Cases) -> Found:
 def reward_of_pulls(cases: Cases) -> Iterator[Unit]:
     """Each pull with its reward; the first round pulls no arm. Source: Meta-Reasoner figure 3."""
     for case in cases:
-        yield from (Unit(case.problem.id, reward) for _, reward in advised(case))
+        yield from (Unit(case.about, reward) for _, reward in advised(case))
 
 
 REWARD = mean_of("reward of a round with advice", reward_of_pulls, 3)
@@ -230,7 +230,7 @@ def regret(cases: Cases) -> Found:
 
     What other arms would have brought in its place is unknown: this is the regret against the mean of the best.
     """
-    taken = [(case.problem.id, *pull) for case in cases for pull in pulls(case)]
+    taken = [(case.about, *pull) for case in cases for pull in pulls(case)]
     sure = [(problem, arm, reward) for problem, arm, reward in taken if reward is not None]
     if not sure:
         return Found(None, 0, len(taken))
@@ -269,7 +269,7 @@ def recovered(cases: Cases) -> Iterator[Unit]:
         first = next((answer for answer in said if answer is not None), None)
         # One that nobody can judge may have been wrong: it is counted as unknown, and not left out.
         if first is not None and (right := case.judged(first)) is not True:
-            yield Unit(case.problem.id, None if right is None else RIGHT.get(case.outcome))
+            yield Unit(case.about, None if right is None else RIGHT.get(case.outcome))
 
 
 # ── Feelings ─────────────────────────────────────────────────────────────────────────────────
@@ -312,7 +312,7 @@ def _felt(cases: Cases, kind: str, *, last: bool, of_wrong: bool) -> tuple[list[
         if case.outcome not in ("right", "wrong"):
             unknown += 1
         else:
-            items.append((case.problem.id, value, (case.outcome == "wrong") is of_wrong))
+            items.append((case.about, value, (case.outcome == "wrong") is of_wrong))
     return items, unknown
 
 
@@ -330,7 +330,7 @@ def _replies(cases: Cases) -> Iterator[tuple[Case, Completed]]:
 def cost_of(role: str) -> Units:
     """Each reply of a role: what a thousand such calls cost; unknown where nobody gave a price."""
     return lambda cases: (
-        Unit(case.problem.id, None if reply.cost is None else 1_000 * reply.cost)
+        Unit(case.about, None if reply.cost is None else 1_000 * reply.cost)
         for case, reply in _replies(cases)
         if role_of(reply) == role
     )
@@ -339,7 +339,7 @@ def cost_of(role: str) -> Units:
 def cut_off(cases: Cases) -> Iterator[Unit]:
     """Each reply: whether its length cut it off; unknown where the server does not say how it ended."""
     for case, reply in _replies(cases):
-        yield Unit(case.problem.id, reply.finish == "length" if reply.finish else None)
+        yield Unit(case.about, reply.finish == "length" if reply.finish else None)
 
 
 def unguided(cases: Cases) -> Iterator[Unit]:
@@ -347,7 +347,7 @@ def unguided(cases: Cases) -> Iterator[Unit]:
     for case in cases:
         for _, event in case.trace.events:
             if isinstance(event, KnowledgeReached):
-                yield Unit(case.problem.id, event.result == "fallback")
+                yield Unit(case.about, event.result == "fallback")
 
 
 def unread(cases: Cases) -> Iterator[Unit]:
@@ -358,7 +358,7 @@ def unread(cases: Cases) -> Iterator[Unit]:
             # new kinds are counted without being named here.
             parse = getattr(event, "parse", None)
             if isinstance(parse, str):
-                yield Unit(case.problem.id, parse in UNREAD)
+                yield Unit(case.about, parse in UNREAD)
 
 
 UNREAD = frozenset({"fallback", "unreadable", "defaulted"})

@@ -173,7 +173,7 @@ def _of(known: int, problems: int) -> str:
 
 def of_source(name: str) -> str:
     """Whose confidence it is: figures of what was claimed bear the source's name alone."""
-    return name if name.endswith(", calibrated") else f"{name}, claimed"
+    return name if ", " in name else f"{name}, claimed"
 
 
 def _tree_details(figures: Mapping[str, Any]) -> list[str]:

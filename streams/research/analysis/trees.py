@@ -125,7 +125,7 @@ def rivals(everything: Iterable[Case]) -> Rivals:
     found: dict[tuple[str, int | None], bool] = {}
     for case in everything:
         if case.opened.policy != "cot2_meta" and case.outcome != "unknown":
-            key = case.problem.id, case.opened.limits.calls
+            key = case.about, case.opened.limits.calls
             found[key] = found.get(key, False) or case.outcome == "right"
     return found
 
@@ -154,7 +154,7 @@ def failed_as(case: Case, tree: Tree, others: Rivals, shadows: Shadows) -> Failu
     misjudging = misjudged(tree, case.judged)
     audit = Audit.of(under(case, shadow) for shadow in shadows(case.episode))
     pruned = sum(twig.status == "pruned" for twig in tree.nodes.values())
-    solved = others.get((case.problem.id, case.opened.limits.calls))
+    solved = others.get((case.about, case.opened.limits.calls))
     found = failure(
         Failed(
             tree,

@@ -26,6 +26,7 @@ from handlers.policies.cot2_meta.trace import tree_of
 from schemas.events.episode import EpisodeClosed, EpisodeOpened
 from schemas.identity import address_order, is_numbered
 from schemas.problem import Limits
+from schemas.settings import BadSetting, PolicySettings
 from streams.engine.policies import find
 from streams.replay.change import Change
 from streams.replay.fork import forked_work, run_fork
@@ -83,20 +84,25 @@ def _going_on(log: SqliteLog, case: Case, run: Runs) -> Change:
     """One side run: the episode's own record to its end, then what the run's policy does there."""
     granted = case.opened.limits.calls
     last = max(filter(is_numbered, log.journal(case.episode)), key=address_order)
-    own: dict[str, int] = {}
-    if case.opened.policy == COT2_META.name:
-        # A search of ours takes what is left as its own. Under the limit below it would take more
-        # than it had, and go another way before it comes to its end: so it is told what it had.
-        settings = Cot2Settings.resolve(case.problem.profile, case.problem.settings)
-        most = (settings.primary_calls, granted, 1 << 20)
-        own = {"primary_calls": min(x for x in most if x is not None)}
     return Change(
         at=last,
-        settings={**case.problem.settings, **run.settings, **own},
+        settings=_put(case, run),
         policy=run.policy,
         limits=Limits() if granted is None else Limits(calls=granted + SPARE),
         purpose=PURPOSE,
     )
+
+
+def _put(case: Case, run: Runs) -> dict[str, Any]:
+    """The settings that a side run is given: the episode's own, and over them the run's."""
+    own: dict[str, int] = {}
+    if case.opened.policy == COT2_META.name:
+        # A search of ours takes what is left as its own. Under the side run's limit it would take more
+        # than it had, and go another way before it comes to its end: so it is told what it had.
+        settings = Cot2Settings.resolve(case.problem.profile, case.problem.settings)
+        most = (settings.primary_calls, case.opened.limits.calls, 1 << 20)
+        own = {"primary_calls": min(x for x in most if x is not None)}
+    return {**case.problem.settings, **run.settings, **own}
 
 
 # ── Reading ──────────────────────────────────────────────────────────────────────────────────
@@ -140,15 +146,27 @@ def _said(
     """The episode with the confidence of its side run; without one the confidence is unknown."""
     confidence: float | None = None
     for opened, closed in forks:
-        # A side run's settings hold the episode's own too: those of the
-        # run must be among them. Several runs may ask the same episode,
-        # each in a way of its own; of equal ones the newest counts.
-        put: Mapping[str, Any] = orjson.loads(text(opened.settings) or "{}")
-        if opened.policy == run.policy and run.settings.items() <= put.items():
+        # Several runs may ask the same episode, each in a way of its own; of equal ones the newest
+        # counts. What a run leaves at its default has to be at its default there.
+        put = text(opened.settings)
+        if opened.policy == run.policy and put and _alike(run, orjson.loads(put), one):
             confidence = closed.confidence
     closed = structs.replace(one.case.closed, confidence=confidence)
     # A calibrated chance was fitted to another confidence, and says nothing of this one.
     return replace(one, case=replace(one.case, closed=closed, calibrated=None))
+
+
+def _alike(run: Runs, put: Mapping[str, Any], one: Episode) -> bool:
+    """Whether a side run of an episode was put as a run puts it."""
+    settings, profile = find(run.policy).settings, one.case.problem.profile
+    try:
+        # A log of an earlier build names fewer settings: the others are at their defaults there.
+        told: list[PolicySettings] = [
+            settings.resolve(profile, each) for each in (put, _put(one.case, run))
+        ]
+        return told[0] == told[1]
+    except BadSetting:
+        return False
 
 
 def _classed(case: Case, others: Mapping[tuple[str, int | None], bool], results: Results) -> Case:

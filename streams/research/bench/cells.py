@@ -67,6 +67,8 @@ def _of_one(place: Place, results: Results) -> Told:
         [results.chosen(place.by(run)) for run in place.best_of or (place.run or "",)], place.metric
     )
     if not place.less:
+        if place.metric in COMPARED:
+            raise NotMeasured("it compares a run with another, and none is named")
         if (found := measured(place.metric, mine)) is None:
             raise NotMeasured("nothing to measure it on")
         return found
@@ -78,7 +80,8 @@ def _of_one(place: Place, results: Results) -> Told:
     if place.metric == P_VALUE:
         return _p_value(mine, _strongest(sides, P_VALUE))
     if place.metric == TOKENS_PER_POINT:
-        price = tokens_per_point(*([one.case for one in side] for side in (mine, sides[0])))
+        other = _strongest(sides, TOKENS_PER_POINT)
+        price = tokens_per_point(*([one.case for one in side] for side in (mine, other)))
         if not price.known:
             raise NotMeasured("nothing to compare it on")
         if price.value is None:
@@ -173,7 +176,7 @@ def _p_value(mine: Sequence[Episode], other: Sequence[Episode]) -> Told:
     losses = sum(two[p] > 0.5 >= one[p] for p in both)
     if not both:
         raise NotMeasured("nothing to compare it on")
-    put = {o.case.problem.id for o in (*mine, *other)}
+    put = {o.case.about for o in (*mine, *other)}
     return _told(mcnemar(wins, losses), None, None, (len(both), len(put) - len(both)), 4, 1)
 
 

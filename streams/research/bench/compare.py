@@ -29,7 +29,7 @@ def mcnemar_matrix(groups: Groups) -> dict[str, Any]:
     ``left_out``: problems of both that are not graded in both.
     """
     solved = {run: {p: rate > 0.5 for p, rate in rates(g).items()} for run, g in groups.items()}
-    put = {run: {one.case.problem.id for one in group} for run, group in groups.items()}
+    put = {run: {one.case.about for one in group} for run, group in groups.items()}
     rows: dict[str, dict[str, Any]] = {}
     # In both directions, although they say the same: a reader looks a run up by its row.
     for one, other in permutations(groups, 2):

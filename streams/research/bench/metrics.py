@@ -58,7 +58,7 @@ def _by(reason: str) -> Callable[[Case], float | None]:
 
 def _right(cases: Cases) -> Found:
     sure = known(cases)
-    worth = tuple(Unit(case.problem.id, float(case.outcome == "right")) for case in sure)
+    worth = tuple(Unit(case.about, float(case.outcome == "right")) for case in sure)
     # A sum and no mean, so its units are what each problem brings to it.
     return Found(
         fsum(unit.value or 0 for unit in worth), len(sure), len(cases) - len(sure), worth=worth

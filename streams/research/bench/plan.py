@@ -60,6 +60,10 @@ class Options:
         return {name: value for name, value in said.items() if value is not None}
 
 
+NAMED = ("policy", "settings", "data", "note")
+"""What of a run is named elsewhere, or changes no outcome."""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """A data set of the recipe as it was found: its file and what it holds, or that it is not here."""
@@ -105,14 +109,21 @@ class Source:
                 for record in open_source(self.read, path=self.file)
                 if has_traits(record.get("traits", {}), self.only)
             }
+        drawn = set[str]()
+        """Of a sample each problem once, however often the set holds it."""
         for line in lines_of(self.read, self.file):
             if chosen is not None and orjson.loads(line.raw)["id"] not in chosen:
                 continue
             # By its text and not by its id: sets number their problems anew, and the same problem
             # in two of them would be learned from in the one and measured in the other.
             text = problem_of(line) if self.keep is not None or self.without else ""
-            if text not in self.without and (self.keep is None or text in self.keep):
-                yield line
+            if text in self.without:
+                continue
+            if self.keep is not None:
+                if text not in self.keep or text in drawn:
+                    continue
+                drawn.add(text)
+            yield line
 
     def traits(self) -> dict[str, dict[str, str]]:
         """What reports may sort its problems by, by problem id."""
@@ -300,6 +311,7 @@ class Planner:
         asked += [run.matched and [run.matched.of, self.recipe.runs[run.matched.run].settings]]
         asked += [source.perturb] if source.perturb is not None else []
         before = self._before(run.continues, seed)
+        asked += self._others(run)
         own = f"m{digest(asked if before is None else [*asked, before.plan.memory])}"
         memory = own if before is None else before.plan.memory
         reader = (source.read or "").partition(":")[0]
@@ -326,6 +338,20 @@ class Planner:
                 f"{unlike(policy, before, cell)} keeps them apart; say in both what is said in one"
             )
         return cell
+
+    def _others(self, run: Runs) -> list[Any]:
+        """What else of other runs an outcome hangs on: of the matched one more than its settings, of what comes
+        before its passes.
+        """
+        passes = [
+            self.recipe.runs[each.run].passes for each in (run.warm_from, run.continues) if each
+        ]
+        found: list[Any] = [{"passes": passes}] if any(each > 1 for each in passes) else []
+        if run.matched is not None:
+            other = self.recipe.runs[run.matched.run]
+            said = other.model_dump(mode="json", exclude_defaults=True, exclude={*NAMED})
+            found.append({"matched": [self.find(other.policy).reference, said]})
+        return found
 
     def most_calls(self, cell: Cell) -> int | None:
         """How many calls one problem of a cell takes at most, by its limit and its policy's settings."""
@@ -394,11 +420,18 @@ def waits_for(
     return None
 
 
-def with_limits(lines: Iterator[SourceLine], limits: Mapping[str, Limits]) -> Iterator[SourceLine]:
-    """The lines, each problem with a limit of its own where it has one."""
+def with_limits(
+    lines: Iterator[SourceLine], limits: Mapping[str, Limits], domain: str | None
+) -> Iterator[SourceLine]:
+    """The lines, each problem with a limit of its own where its domain and id have one."""
     for line in lines:
-        record = orjson.loads(line.raw)
-        own = limits.get(record["id"])
-        if own is not None:
-            record["limits"] = own.model_dump(exclude_none=True)
+        try:
+            record = orjson.loads(line.raw)
+            own = limits.get(f"{record.get('domain') or domain}/{record['id']}")
+        except (ValueError, LookupError, AttributeError):
+            own = None  # producing it says what is wrong with the line
+        if own is None:
+            yield line
+            continue
+        record["limits"] = own.model_dump(exclude_none=True)
         yield SourceLine(line.number, orjson.dumps(record))

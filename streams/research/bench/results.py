@@ -129,7 +129,7 @@ def measured(metric: str, episodes: Sequence[Episode]) -> dict[str, Any] | None:
         "unknown": sum(each.unknown for each in found),
         "seeds": len(values),
         "seeds_unknown": len(found) - len(values),
-        "problems": len({one.case.problem.id for one in episodes}),
+        "problems": len({one.case.about for one in episodes}),
         "places": asked.places,
     }
 
@@ -150,7 +150,7 @@ def rates(episodes: Sequence[Episode]) -> dict[str, float]:
     sure = {case.episode for case in known(one.case for one in episodes)}
     for one in episodes:
         if one.case.episode in sure:
-            outcomes.setdefault(one.case.problem.id, []).append(one.case.outcome == "right")
+            outcomes.setdefault(one.case.about, []).append(one.case.outcome == "right")
     return {problem: sum(found) / len(found) for problem, found in sorted(outcomes.items())}
 
 

@@ -35,7 +35,7 @@ def _sampled(n: int, of: Callable[[Samples], float]) -> Units:
             # Of fewer samples than n a rule would be told what
             # it would say of n: that is nobody's to know.
             told = judged and len(found.answers) >= n
-            yield Unit(case.problem.id, of(found) if told else None)
+            yield Unit(case.about, of(found) if told else None)
 
     return units
 

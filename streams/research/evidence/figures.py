@@ -344,7 +344,7 @@ def _ended(cases: Sequence[Case]) -> dict[str, dict[str, Ended]]:
     for name, mine in sorted(_by_name(cases).items()):
         ended = by_name.setdefault(name, {})
         for case in mine:
-            used, at = case.closed.usage, f"{case.problem.domain}/{case.problem.id}"
+            used, at = case.closed.usage, case.about
             # Of several walks over a problem the first counts: later ones may know it already.
             if case.outcome != "unknown":
                 ended.setdefault(at, Ended(case.outcome == "right", used.calls, used.tokens))
@@ -390,4 +390,4 @@ def _drawn(case: Case) -> Drawn | None:
         )
         for event in said
     )
-    return Drawn(f"{case.problem.domain}/{case.problem.id}", tuple(chains))
+    return Drawn(case.about, tuple(chains))

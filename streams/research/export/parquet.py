@@ -39,7 +39,7 @@ from batches group by scope, batch order by scope, batch
     "restart_ratio": """
 select count(*) as decisions,
   avg(case when (body ->> '$.action') = 'restart' then 1.0 else 0.0 end) as restart_ratio
-from events where kind = 'controller.acted'
+from events where kind = 'controller.acted' and episode not like 'q/%'
 """,
     "tokens_by_role": """
 select topic, role, count(*) as calls,

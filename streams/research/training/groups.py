@@ -174,8 +174,10 @@ def groups(
         problem = work.admitted.problem
         policy = f"{work.opened.policy}@{work.opened.policy_version}"
         # The first prompt holds the memory that was shown: roll-outs that knew something else are
-        # of another group, for an advantage over them would be that of what they knew.
-        name = digest([problem.domain, problem.id, policy, turns[0].messages])
+        # of another group, for an advantage over them would be that of what they knew. So are those of
+        # another model, or of a policy with other settings.
+        who = work.opened.settings, work.opened.backbones
+        name = digest([problem.domain, problem.id, policy, *who, turns[0].messages])
         group = found.setdefault(name, Group(problem.domain, problem.id, policy))
         gain = _f1(work, log, labels) if scored == "f1" else reward(grades.outcome(episode))
         group.rollouts.append(Rollout(episode, work.opened.seed, turns, gain))

@@ -292,7 +292,7 @@ def reading(monkeypatch: pytest.MonkeyPatch) -> None:
         return log.probes_ended(after, upto)
 
     monkeypatch.setattr(effects, "probes_ended", ended)
-    monkeypatch.setattr(effects, "references", always({"d/a": "42"}))
+    monkeypatch.setattr(effects, "references", always({"d/a": (0, ("42",))}))
 
 
 @pytest.mark.usefixtures("reading")

@@ -50,7 +50,7 @@ from tests.streams.bench.worlds import OPENED, case, grown
 
 
 def told(units: Iterable[Unit]) -> list[tuple[str, Any]]:
-    return [(unit.problem, unit.value) for unit in units]
+    return [(unit.problem.removeprefix("d/"), unit.value) for unit in units]
 
 
 def near(value: float | None) -> Any:
@@ -96,7 +96,7 @@ def test_a_grade_and_its_outcome_go_together_by_their_ranks() -> None:
     found = of.grade_and_outcome([*many, odd])
     assert (found.known, found.unknown) == (10, 3)
     assert found.value == near(sum(unit.value or 0 for unit in found.worth) / 10)
-    assert {unit.problem for unit in found.worth} == {"0", "1", "2", "odd"}
+    assert {problem for problem, _ in told(found.worth)} == {"0", "1", "2", "odd"}
     up = [case("a", "right", acted("accept"), ended_by="accepted"),
           case("b", "wrong", acted("restart", "restart"), ended_by="rounds")]  # fmt: skip
     assert of.grade_and_outcome(up) == Found(near(1.0), 2, 0)
@@ -349,7 +349,7 @@ STATED = [
 
 def test_what_is_stated_is_of_answers_that_were_graded_in_the_order_of_their_names() -> None:
     items, unknown = stated(STATED)
-    assert items == [("a", 0.25, False), ("b", 0.25, True), ("c", 0.75, True)]
+    assert items == [("d/a", 0.25, False), ("d/b", 0.25, True), ("d/c", 0.75, True)]
     assert unknown == 2, "a withheld answer states nothing"
     assert calibration(items, unknown).value == near((2 * 0.25 + 0.25) / 3)
     brier = squared(items, unknown)
@@ -361,7 +361,7 @@ def test_what_is_stated_is_of_answers_that_were_graded_in_the_order_of_their_nam
     assert told(brier.units) == [("a", 0.0625), ("b", 0.5625), ("c", 0.0625)]
     risky = risk(items, unknown)
     assert risky.value == near(sum(unit.value or 0 for unit in risky.worth) / 3)
-    assert [unit.problem for unit in risky.worth] == ["a", "b", "c"]
+    assert [problem for problem, _ in told(risky.worth)] == ["a", "b", "c"]
     ranked = area(items, unknown)
     assert (ranked.value, ranked.unknown, len(ranked.worth)) == (0.75, 2, 3)
     assert area(items[1:], 0) == Found(None, 2, 0)
@@ -376,7 +376,7 @@ def spent(problem: str, outcome: Any, tokens: int | None, seed: int = 0) -> Case
     return case(problem, outcome, usage=usage, seed=seed)
 
 
-def test_points_for_tokens_rest_on_the_side_of_which_less_is_known() -> None:
+def test_points_for_tokens_are_of_what_is_known_on_both_sides() -> None:
     said: Any = [
         ("a", "right", 100),
         ("b", "wrong", 300),
@@ -385,19 +385,19 @@ def test_points_for_tokens_rest_on_the_side_of_which_less_is_known() -> None:
     ]
     cases = [spent(*each) for each in said]
     found = EFFICIENCY.found(cases)
-    points, tokens = 200 / 3, 200
+    points, tokens = 50, 200
     assert found.value == near(1_000 * points / tokens)
-    assert (found.known, found.unknown) == (3, 1)
+    assert (found.known, found.unknown) == (2, 2)
     ratio = found.value or 0
     assert told(found.worth) == [
-        ("a", near(ratio * (1 + (1 - 2 / 3) / (2 / 3) + 0.5))),
+        ("a", near(ratio * (1 + 1 + 0.5))),
         ("b", near(ratio * (1 - 1 - 0.5))),
     ]
     nothing = EFFICIENCY.found([spent("a", "wrong", 100)])
     assert (nothing.value, nothing.worth) == (0.0, ())
     assert EFFICIENCY.of([spent("a", "right", 0)]) is None
     assert EFFICIENCY.of([spent("a", "unknown", 5)]) is None
-    assert ACCURACY.of(cases) == near(points)
+    assert ACCURACY.of(cases) == near(200 / 3), "over what is graded, whoever knows what it cost"
 
 
 def test_tokens_for_a_point_are_of_the_problems_that_are_known_on_both_sides() -> None:

@@ -32,6 +32,7 @@ from streams.research.analysis.cases import (
     Reading,
     chosen,
     judged,
+    label,
     name_of,
     read,
     references,
@@ -146,9 +147,21 @@ def test_the_newest_reference_counts_and_feedback_without_one_is_none() -> None:
             {"domain": "d", "reference": "z"},
             {"episode": "p/d/b/r", "verdict": False},
             {"domain": "e", "problem_id": "a", "reference": 7},
+            {"episode": "p/d/a/r", "reference": "by episode"},
         ],
     )
-    assert references(log) == {"d/a": ("x", "y"), "e/a": "7"}
+    found = references(log)
+    assert {name: said for name, (_, said) in found.items()} == {
+        "d/a": ("x", "y"),
+        "e/a": "7",
+        "p/d/a/r": "by episode",
+    }
+    posed = Problem(id="a", problem="p", domain="d")
+    assert label(found, posed, "p/d/a/r") == "by episode", "it came last"
+    assert label(found, posed, "p/d/a/other") == ("x", "y")
+    assert label(found, Problem(id="b", problem="p", domain="d"), "p/d/b/r") is None
+    later = {**found, "d/a": (9, "9")}
+    assert label(later, posed, "p/d/a/r") == "9", "and then the other did"
 
 
 def test_arms_that_an_episode_added_have_the_names_that_all_episodes_share() -> None:
@@ -355,6 +368,9 @@ def test_cases_are_chosen_by_run_policy_series_or_name() -> None:
     assert ids(None) == ["a", "b", "c"]
     assert (ids("ab"), ids("abx"), ids("cot"), ids("one")) == (["a", "b"], ["b"], ["a", "c"], ["a"])
     assert (ids("mc2 C=8"), ids("mc2"), ids("no"), ids("bcd")) == (["b"], ["b"], [], [])
+    # A series of its own name is meant, whatever other ids begin so.
+    named = reading({"p/d/a/x1": episode("a", "ab"), "p/d/b/abxy": episode("b")})
+    assert [case.problem.id for case in chosen(named.cases(), "ab")] == ["a"]
 
 
 def test_the_role_that_was_asked_is_the_second_word_of_a_question() -> None:

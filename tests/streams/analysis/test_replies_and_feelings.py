@@ -44,7 +44,7 @@ def reply(
 @pytest.mark.parametrize(("finish", "was"), [("length", True), ("stop", False), ("", None)])
 def test_a_reply_was_cut_off_by_its_length_alone(finish: str, was: bool | None) -> None:
     replies = [reply(finish), reply("length", reused=True)]
-    assert list(cut_off([case("a", events=replies)])) == [Unit("a", was)]
+    assert list(cut_off([case("a", events=replies)])) == [Unit("d/a", was)]
 
 
 def test_a_role_costs_what_a_thousand_of_its_own_replies_do_and_what_has_no_price_is_unknown() -> (
@@ -52,6 +52,6 @@ def test_a_role_costs_what_a_thousand_of_its_own_replies_do_and_what_has_no_pric
 ):
     replies = [reply("stop", cost=0.25), reply("stop"), reply("stop", cost=4.0, role="oracle")]
     assert list(cost_of("thinker")([case("a", events=replies)])) == [
-        Unit("a", 250.0),
-        Unit("a", None),
+        Unit("d/a", 250.0),
+        Unit("d/a", None),
     ]

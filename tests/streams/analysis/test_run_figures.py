@@ -108,8 +108,8 @@ def test_every_figure_of_a_run() -> None:
         "max_calls": 5,
         "mean_tokens": 200,
         "tokens_unknown": 2,
-        "points_per_1k_tokens": pytest.approx(1_000 * (100 / 3) / 200),
-        "points_per_1k_tokens_of": 3,
+        "points_per_1k_tokens": pytest.approx(1_000 * 50 / 150),
+        "points_per_1k_tokens_of": 2,
         "calls_by_column": {
             "generation": 3, "evaluation": 1, "verify": 0, "repair": 0, "selection": 0, "fallback": 0,
         },
@@ -140,9 +140,14 @@ def test_confidence_is_measured_by_source_raw_beside_calibrated() -> None:
         put("i", "right"),
     ]
     found = confidences(cases)
-    assert list(found) == ["stated", "stated, calibrated", "votes"]
-    assert [found[each]["answers"] for each in found] == [4, 3, 1]
-    assert [found[each]["left_out"] for each in found] == [1, 1, 1], "a withheld one lacks no grade"
+    same = "stated, of the calibrated ones"
+    assert list(found) == ["stated", "stated, calibrated", same, "votes"]
+    assert [found[each]["answers"] for each in found] == [4, 3, 3, 1]
+    left_out = [found[each]["left_out"] for each in found]
+    assert left_out == [1, 1, 1, 1], "a withheld one lacks no grade"
+    # Calibrated beside raw is a comparison only over the same answers: the first had no calibrator yet.
+    assert found[same]["brier"] == pytest.approx((0.0625 + 0.25 + 0.25) / 3)
+    assert list(confidences(cases[:3])) == ["stated", "stated, calibrated"], "all were calibrated"
     raw = found["stated"]
     assert raw["ece"] == pytest.approx(0.5 * 0.25 + 0.0 * 0.5)
     assert raw["brier"] == pytest.approx((0.0625 * 2 + 0.25 * 2) / 4)

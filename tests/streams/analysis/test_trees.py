@@ -166,14 +166,14 @@ def test_rivals_are_other_policies_by_problem_and_limit_and_one_that_solved_it_i
         search("c", calls=8, outcome="right"),
         search("d", policy="cot", outcome="right"),
     ]
-    assert rivals(cases) == {("a", 8): True, ("a", 4): False, ("d", None): True}
+    assert rivals(cases) == {("d/a", 8): True, ("d/a", 4): False, ("d/d", None): True}
 
 
 # ── What it failed by ────────────────────────────────────────────────────────────────────────
 
 APART = (("1.0.0", "25", 0.5), ("1.1.0", "26", 0.4), ("1.2.0", "27", 0.3))
 SEEN = (("1.0.0", "25", 0.4), ("1.1.0", "24", 0.5))
-SOLVED, UNSOLVED, UNTRIED = {("a", 8): True}, {("a", 8): False}, {("a", 4): True}
+SOLVED, UNSOLVED, UNTRIED = {("d/a", 8): True}, {("d/a", 8): False}, {("d/a", 4): True}
 CLASSES: list[tuple[str, Sequence[Leaf], dict[str, Any], Any, Sequence[Shadow], str | None]] = [
     ("a wrong leaf is trusted more than a right one", (("1.0.0", "25", 0.9), ("1.1.0", "24", 0.5)),
      {}, UNTRIED, (), "F2"),

@@ -373,11 +373,12 @@ def as_kept(closed: Any) -> EpisodeClosed:
 def completed(
     cases: Sequence[Case], *others: Case, journals: Sequence[Mapping[str, Event]] = ()
 ) -> Results:
-    """The groups of a search that is audited, of its baselines, and of two runs beside it."""
+    """The groups of a search that is audited, of its baselines, and of three runs beside it."""
     runs = {
         "A": {"policy": "cot2_meta", "audit": True},
         "B": {"policy": "cot2_rescored", "settings": {"rewording": "B"}, "beside": "A"},
         "C": {"policy": "cot2_rescored", "settings": {"rewording": "C"}, "beside": "A"},
+        "as it is": {"policy": "cot2_rescored", "beside": "A"},
         "other": {"policy": "tot"},
     }
     said = {
@@ -425,9 +426,11 @@ def test_an_episode_is_as_sure_as_the_newest_side_run_of_its_run_said() -> None:
         "A": [(0.9, 0.7)] * 3,
         "B": [(0.2, None), (None, None), (None, None)],
         "C": [(0.3, None), (None, None), (None, None)],
+        # B is what it comes to by default, and C, though the newest, was put otherwise.
+        "as it is": [(0.2, None), (None, None), (None, None)],
         "other": [],
     }
-    assert found.beside == {"B", "C"}
+    assert found.beside == {"B", "C", "as it is"}
     assert {data for _, data in found.groups} == {"d"}
     assert [each.case.closed.answer for each in found.groups["B", "d"]] == ["25"] * 3
 

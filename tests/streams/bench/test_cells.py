@@ -166,6 +166,26 @@ def test_a_p_value_is_against_the_most_accurate_of_several() -> None:
     assert figure(against_itself, groups)["ours"]["value"] == mcnemar(3, 0)
 
 
+@pytest.mark.parametrize("metric", ["p_value", "tokens_per_point"])
+def test_what_compares_runs_has_no_figure_where_none_is_named(metric: str) -> None:
+    told = figure(Place(run="a", data="d", metric=metric), {("a", "d"): walk("++")})
+    assert told == {
+        "ours": None,
+        "why": "not measured: it compares a run with another, and none is named",
+    }
+
+
+def test_tokens_for_a_point_are_over_the_most_accurate_of_several() -> None:
+    groups = {
+        ("a", "d"): walk("++++", tokens=400),
+        ("b", "d"): walk("+---", tokens=100),
+        ("c", "d"): walk("+++-", tokens=200),
+    }
+    for less in (("b", "c"), ("c", "b")):
+        place = Place(run="a", data="d", metric="tokens_per_point", less=less)
+        assert figure(place, groups)["ours"]["value"] == (400 - 200) / 25
+
+
 def test_of_runs_that_do_equally_well_the_first_is_the_strongest() -> None:
     groups = {("a", "d"): walk("++++"), ("b", "d"): walk("+-+-"), ("c", "d"): walk("-+-+")}
     place = Place(run="a", data="d", metric="p_value", less=("b", "c"))

@@ -28,6 +28,7 @@ def episode(problem: str, outcome: str, confidence: float | None = None) -> Epis
     )
     case = SimpleNamespace(
         episode=f"p/d/{problem}/r",
+        about=f"d/{problem}",
         problem=SimpleNamespace(id=problem),
         outcome=outcome,
         closed=closed,

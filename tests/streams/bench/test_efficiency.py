@@ -37,18 +37,19 @@ ANY = st.tuples(st.sampled_from(("right", "wrong", "unknown")), st.none() | st.i
 
 
 @given(st.lists(ANY, max_size=8))
-def test_it_is_of_what_is_known_of_each_side(drawn: list[tuple[Outcome, int | None]]) -> None:
+def test_it_is_of_what_is_known_on_both_sides(drawn: list[tuple[Outcome, int | None]]) -> None:
     cases = [episode(at, *each) for at, each in enumerate(drawn)]
-    right = [outcome == "right" for outcome, _ in drawn if outcome != "unknown"]
-    tokens = [spent for _, spent in drawn if spent is not None]
+    known = [each for each in drawn if each[0] != "unknown" and each[1] is not None]
+    right = [outcome == "right" for outcome, _ in known]
+    tokens = [spent or 0 for _, spent in known]
     figure = found(cases)
-    assert figure.known == min(len(right), len(tokens))
+    assert figure.known == len(known)
     assert figure.unknown == len(drawn) - figure.known
     if not right or not sum(tokens):
         assert (figure.value, figure.worth) == (None, ())
         return
     assert figure.value == pytest.approx(100_000 * fmean(right) / fmean(tokens))
-    both = [str(at) for at, (told, n) in enumerate(drawn) if told != "unknown" and n is not None]
+    both = [f"d/{at}" for at, (told, n) in enumerate(drawn) if told != "unknown" and n is not None]
     assert [unit.problem for unit in figure.worth] == (both if any(right) else [])
 
 

@@ -121,6 +121,30 @@ def test_whose_tokens_are_the_limit_is_in_it() -> None:
     assert memory(None, 1) == memory(None, 2)
 
 
+def test_all_of_the_run_that_a_limit_is_taken_from_is_in_it() -> None:
+    def memory(**of: Any) -> str:
+        runs = {
+            "a": {"policy": "speed", "matched": {"run": "b"}},
+            "b": {"policy": "speed", **of},
+        }
+        return planner(recipe(runs)).cells()[0].plan.memory
+
+    ways = ({}, {"limits": {"calls": 2}}, {"order": "shuffled"}, {"passes": 2})
+    assert len({memory(**each) for each in ways}) == len(ways)
+    assert memory() == memory(note="in other words")
+
+
+def test_passes_of_the_run_before_are_in_the_name_of_what_goes_on_with_it() -> None:
+    def series(passes: int, **how: Any) -> str:
+        runs = {"b": {"policy": "speed", "passes": passes}, "a": {"policy": "speed", **how}}
+        return planner(recipe(runs)).cells()[-1].series
+
+    before = {"run": "b", "data": "g"}
+    for how in ("continues", "warm_from"):
+        assert series(1, **{how: before}) != series(3, **{how: before})
+    assert series(1) == series(3)
+
+
 # ── What is produced ─────────────────────────────────────────────────────────────────────────
 
 
@@ -353,6 +377,15 @@ def test_problems_of_some_traits_are_chosen_and_told_by_them(tmp_path: Path) -> 
     assert found.file == str(file)
 
 
+def test_a_sample_holds_each_problem_once_however_often_the_set_does(tmp_path: Path) -> None:
+    lines = [{"id": f"{at}", "problem": f"p{at % 3}"} for at in range(9)]
+    file = tmp_path / "own.jsonl"
+    file.write_text("".join(json.dumps(each) + "\n" for each in lines))
+    data = {"d": {"source": "jsonl", "sample": {"count": 2, "seed": 1}}}
+    [found] = sources(recipe({}, data), Options(files={"d": str(file)})).values()
+    assert (found.problems, len({problem_of(line) for line in found.lines()})) == (2, 2)
+
+
 @pytest.mark.parametrize(
     ("only", "has"),
     [({}, True), ({"a": "1"}, True), ({"a": "2,1"}, True), ({"a": "11"}, False), ({"b": "1"}, False),
@@ -405,7 +438,16 @@ def test_each_problem_has_its_own_limit_where_it_has_one() -> None:
     lines = [
         SourceLine(at, b'{"id":"%s","problem":"p"}' % name) for at, name in ((1, b"a"), (2, b"b"))
     ]
-    made = [*with_limits(iter(lines), {"a": Limits(tokens=7)})]
+    lines += [
+        SourceLine(3, b'{"id":"a","problem":"p","domain":"other"}'),
+        SourceLine(4, b"{"),
+        SourceLine(5, b"[]"),
+    ]
+    *made, another, broken, no_object = with_limits(
+        iter(lines), {"sums/a": Limits(tokens=7)}, "sums"
+    )
+    # Of another domain it is another problem, and what is no problem is refused by whoever produces it.
+    assert [another, broken, no_object] == lines[2:]
     assert [(line.number, orjson.loads(line.raw)) for line in made] == [
         (1, {"id": "a", "problem": "p", "limits": {"tokens": 7}}),
         (2, {"id": "b", "problem": "p"}),
@@ -421,8 +463,8 @@ def test_a_limit_is_what_the_other_run_spent_under_the_same_seed(
             ("p1", "theirs", 2, 40), ("p2", "theirs", 3, None), ("p3", "theirs", 0, 0), ("p4", "else", 9, 9),
         ):  # fmt: skip
             usage = SimpleNamespace(calls=calls, tokens=tokens)
-            posed = SimpleNamespace(id=name, series=series)
-            yield SimpleNamespace(problem=posed, closed=SimpleNamespace(usage=usage))
+            posed = SimpleNamespace(series=series)
+            yield SimpleNamespace(about=name, problem=posed, closed=SimpleNamespace(usage=usage))
 
     def cell(run: str, series: str, **more: Any) -> Any:
         return SimpleNamespace(
@@ -434,5 +476,10 @@ def test_a_limit_is_what_the_other_run_spent_under_the_same_seed(
         cell("b", "else", data="e"),
     ]  # fmt: skip
     monkeypatch.setattr(matching, "read", always(SimpleNamespace(cases=cases)))
-    limits = matched_limits(None, Matched(run="b", of=of), cell("a", "mine"), cells)  # type: ignore[arg-type]
-    assert limits == {name: Limits(**{of: spent}) for name, spent in found.items()}
+    wanted = {name: Limits(**{of: spent}) for name, spent in found.items()}
+    taken = Matched(run="b", of=of)
+    assert matched_limits(None, taken, cell("a", "mine"), cells) == wanted  # type: ignore[arg-type]
+    # A later pass than the other run has is held to its last.
+    second = cell("a", "mine", walk=2)
+    assert matched_limits(None, taken, second, [cells[0], *cells[1:3]]) == wanted  # type: ignore[arg-type]
+    assert matched_limits(None, taken, second, cells) == {"p4": Limits(**{of: 9})}  # type: ignore[arg-type]

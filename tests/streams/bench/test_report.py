@@ -60,9 +60,20 @@ def walk(
 # ── Runs beside each other ───────────────────────────────────────────────────────────────────
 
 
+def test_problems_of_one_id_in_two_domains_are_two() -> None:
+    here, there = walk("+-"), walk("--")
+    moved = [
+        replace(
+            one, case=replace(one.case, problem=one.case.problem.model_copy(update={"domain": "e"}))
+        )
+        for one in there
+    ]
+    assert rates([*here, *moved]) == {"d/0": 1.0, "d/1": 0.0, "e/0": 0.0, "e/1": 0.0}
+
+
 def test_a_problem_is_solved_that_most_seeds_solved() -> None:
     two = [*walk("++-?", seed=0), *walk("+-+?", seed=1)]
-    assert rates(two) == {"0": 1.0, "1": 0.5, "2": 0.5}
+    assert rates(two) == {"d/0": 1.0, "d/1": 0.5, "d/2": 0.5}
     found = mcnemar_matrix({"a": two, "b": walk("---?+"), "c": walk("+-?-")})
     assert found["a"]["b"] == {"wins": 1, "losses": 0, "p": 1.0, "left_out": 1}
     assert found["b"]["a"] == {"wins": 0, "losses": 1, "p": 1.0, "left_out": 1}

@@ -37,7 +37,7 @@ def test_any_of_n_is_the_chance_over_draws() -> None:
     ]
     for n, one in ((1, 0.25), (2, 0.5), (4, 1.0)):
         assert [unit.value for unit in any_of(n)(cases)] == [pytest.approx(one), 0.0, 1.0]
-    assert [unit.problem for unit in any_of(1)(cases)] == ["a", "b", "c"]
+    assert [unit.problem for unit in any_of(1)(cases)] == ["d/a", "d/b", "d/c"]
 
 
 def test_the_vote_of_n_is_over_seeded_orders() -> None:

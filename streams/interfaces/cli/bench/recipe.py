@@ -123,7 +123,13 @@ class Wanted:
     def said(self) -> Recipe:
         """The recipe within the limits of the command line, and in its words."""
         limits = self.limits.over(self.recipe.limits)
-        return reworded(self.recipe.model_copy(update={"limits": limits}), self.prompts)
+        # A run's own limit is part of its method: the command line can only lower it.
+        runs = {
+            name: run.model_copy(update={"limits": run.limits.within(self.limits)})
+            for name, run in self.recipe.runs.items()
+        }
+        held = self.recipe.model_copy(update={"limits": limits, "runs": runs})
+        return reworded(held, self.prompts)
 
 
 def begun(recipe: str, files: Mapping[str, str]) -> tuple[str, ...]:
@@ -256,7 +262,8 @@ def _produce(
             if matched is not None:
                 # What the other run spent on a problem is this one's limit there: it is on the log
                 # by now, since it was a cell of an earlier stage.
-                lines = with_limits(lines, matched_limits(opened, matched, cell, cells))
+                limits = matched_limits(opened, matched, cell, cells)
+                lines = with_limits(lines, limits, cell.plan.domain)
             told = refusals(source.name, log, dry=False)
             wrong = Producer(opened, cell.plan).run(lines).refused
             refused += len(wrong)
