@@ -10,6 +10,7 @@ import asyncio
 import shlex
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
@@ -19,8 +20,19 @@ from streams.support.extras import install
 
 CALL_S = 60.0
 START_S = 30.0
+CLOSED = -32_000
+"""The code of an error of the library's own: the connection is gone."""
 COUNTS = ("topk", "top_k", "k", "limit", "max_results", "num_results", "n")
 """What tools call the number of results."""
+
+
+@dataclass(slots=True)
+class Connection:
+    """A server as it is spoken to, from its start to its end."""
+
+    client: asyncio.Future[Any]
+    end: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
 
 
 class McpTools:
@@ -32,9 +44,8 @@ class McpTools:
     def __init__(self, server: Any, name: str) -> None:
         self.server, self.name = server, name
         self.tools: dict[str, Mapping[str, Any]] = {}
-        self._client: asyncio.Future[Any] | None = None
-        self._end = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._now: Connection | None = None
+        self._past: list[Connection] = []
 
     @classmethod
     def of(cls, what: str) -> McpTools:
@@ -50,11 +61,12 @@ class McpTools:
 
     async def call(self, question: UseTool) -> ToolResult:
         """Call the tool and return its result. Raises ``SetupBroken`` where the server cannot be reached."""
-        if self._client is None:
-            self._client = asyncio.get_running_loop().create_future()
-            self._task = asyncio.create_task(self._serve(self._client))
+        now = self._now
+        if now is None:
+            now = self._now = Connection(asyncio.get_running_loop().create_future())
+            now.task = asyncio.create_task(self._serve(now))
         try:
-            client = await asyncio.wait_for(asyncio.shield(self._client), START_S)
+            client = await asyncio.wait_for(asyncio.shield(now.client), START_S)
         except (OSError, TimeoutError, ValueError) as error:
             detail = str(error) or f"no answer within {START_S:g} s"
             raise SetupBroken("tools", f"mcp:{self.name}", detail) from error
@@ -64,35 +76,60 @@ class McpTools:
             listed = ", ".join(self.tools) or "none"
             return ToolResult(f"no tool {question.tool!r}; there are: {listed}", "refused")
         arguments = fitted(self.tools[name], dict(question.arguments))
-        result = await asyncio.wait_for(client.call_tool(name, arguments), CALL_S)
+        try:
+            result = await asyncio.wait_for(client.call_tool(name, arguments), CALL_S)
+        except OSError:  # also a call that took too long: the server may do well with the next
+            raise
+        except (
+            Exception
+        ) as error:  # the library's own, of a call that failed or a server that is gone
+            if getattr(error, "code", CLOSED) == CLOSED:
+                self._let_go(now)
+            return ToolResult(f"{type(error).__name__}: {error}"[:300], "error")
         text = "\n\n".join(each.text for each in result.content if hasattr(each, "text"))
         # Told apart from finding nothing, for a policy may ask a tool again that failed.
         if result.is_error:
             return ToolResult(text or "the tool failed and did not say why", "error")
         return ToolResult(text, "found" if text.strip() else "empty")
 
-    async def _serve(self, ready: asyncio.Future[Any]) -> None:
+    def _let_go(self, gone: Connection) -> None:
+        """End a connection, once: the next call begins another, which starts a server that ended."""
+        gone.end.set()
+        if self._now is gone:
+            self._now = None
+            self._past.append(gone)
+
+    async def _serve(self, now: Connection) -> None:
         mcp: Any = import_module("mcp")
         try:
             async with mcp.Client(self.server) as client:
                 listed = await client.list_tools()
                 self.tools = {each.name: each.input_schema for each in listed.tools}
-                ready.set_result(client)
+                now.client.set_result(client)
                 # The client belongs to a task group, which must be left by the task that entered
                 # it.
-                await self._end.wait()
+                await now.end.wait()
         except Exception as error:  # of a task group, or of the transport: none of the usual kinds
-            if ready.done():
+            if now.client.done():
                 raise
-            ready.set_exception(OSError(str(error)))
+            now.client.set_exception(OSError(innermost(error)))
 
     async def close(self) -> None:
         """End the connection, and the process if one was started."""
-        self._end.set()
-        if self._task is not None:
-            with suppress(Exception):
-                await self._task
-            self._task = self._client = None
+        if self._now is not None:
+            self._let_go(self._now)
+        while self._past:
+            task = self._past.pop().task
+            if task is not None:
+                with suppress(Exception):
+                    await task
+
+
+def innermost(error: BaseException) -> str:
+    """What went wrong, out of the groups that a task group wraps it in."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return str(error) or type(error).__name__
 
 
 def fitted(schema: Mapping[str, Any], said: Mapping[str, str | int]) -> dict[str, str | int]:

@@ -35,6 +35,14 @@ def look_up(text: str, limit: int = 5) -> str:
 if __name__ == "__main__":
     server.run("stdio")
 '''
+DIES = """\
+    import os
+
+    if not os.path.exists(__file__ + ".died"):
+        open(__file__ + ".died", "w").close()
+        os._exit(3)
+"""
+"""What ends the process of a server at its first call."""
 SEARCH = (("query", "rivers"), ("topk", 2))
 
 
@@ -96,10 +104,28 @@ def test_a_server_that_is_a_process(tmp_path: Path) -> None:
     assert found == ToolResult("rivers, 2 passages", "found")
 
 
-def test_a_server_that_is_not_there_is_a_broken_set_up() -> None:
-    tools = McpTools.of("/no/such/program --x")
-    with pytest.raises(SetupBroken, match="no/such/program"):
+def test_a_server_that_dies_fails_one_call_and_is_started_again_for_the_next(
+    tmp_path: Path,
+) -> None:
+    """It had made every later episode wait for a person."""
+    script = tmp_path / "server.py"
+    script.write_text(SERVER.replace('    if text == "fault":', DIES + '    if text == "fault":'))
+    tools = McpTools.of(f"{sys.executable} {script}")
+    question = UseTool("search", SEARCH)
+    first, second, third = asked(tools, [question] * 3)
+    assert first.result == "error"
+    assert second == third == ToolResult("rivers, 2 passages", "found")
+
+
+@pytest.mark.parametrize(
+    ("server", "named"),
+    [("/no/such/program --x", "no/such/program"), ("http://127.0.0.1:1/mcp", "connect")],
+)
+def test_a_server_that_is_not_there_is_a_broken_set_up(server: str, named: str) -> None:
+    tools = McpTools.of(server)
+    with pytest.raises(SetupBroken, match=named) as caught:
         asked(tools, [UseTool("search", SEARCH)])
+    assert "TaskGroup" not in str(caught.value), "what it was, and not what it came wrapped in"
 
 
 def test_arguments_fit_the_schema() -> None:
