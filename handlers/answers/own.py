@@ -79,4 +79,6 @@ def read(said: Any) -> tuple[Outcome, str]:
         decided, why = cast("tuple[Any, Any]", said)
     if (decided is not None and not isinstance(decided, bool)) or not isinstance(why, str):
         raise Nonsense(f"said {said!r:.80}: expected True, False or None, alone or with a text")
-    return _OUTCOMES[decided], " ".join(why.split())[:DETAIL_CHARS]
+    # It may quote an answer, and JSON lets that hold half of a character, which no record can.
+    told = why.encode(errors="replace").decode()
+    return _OUTCOMES[decided], " ".join(told.split())[:DETAIL_CHARS]

@@ -129,6 +129,12 @@ def test_a_decision_may_say_why(decision: bool | None, why: str) -> None:
     assert "\n" not in detail
 
 
+@given(st.text(st.characters(exclude_categories=())))
+def test_why_is_text_that_a_record_can_hold(why: str) -> None:
+    """A grader may quote an answer that JSON let hold half of a character: it had ended workers."""
+    read((True, why))[1].encode()
+
+
 @given(
     st.one_of(st.integers(), st.floats(), st.text(), st.lists(st.booleans()), st.tuples(st.none()))
 )
