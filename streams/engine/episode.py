@@ -256,6 +256,8 @@ def concluded(found: object) -> Conclusion:
     # ``status_of`` reads this text before any codec checks it.
     if not isinstance(found.ended_by, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"a conclusion's ended_by is text; it was {found.ended_by!r:.80}")
+    if found.confidence is not None and not 0 <= found.confidence <= 1:
+        raise ValueError(f"a conclusion's confidence is in [0, 1]; it was {found.confidence!r:.80}")
     return found
 
 

@@ -56,6 +56,11 @@ def bad_confidence(task: Task, given: SpeedSettings) -> Steps[Conclusion]:
     return Conclusion(answer="1", ended_by="vote", confidence=math.nan)
 
 
+def too_sure(task: Task, given: SpeedSettings) -> Steps[Conclusion]:
+    yield from asks(task)
+    return Conclusion(answer="1", ended_by="vote", confidence=7.0)
+
+
 def good(task: Task, given: SpeedSettings) -> Steps[Conclusion]:
     yield from asks(task)
     return Conclusion(answer="1", ended_by="vote")
@@ -115,7 +120,11 @@ def huge(*_: Any) -> dict[str, Any]:
         ),
         (
             replace(SPEED, solve=bad_confidence),
-            "episode.closed: confidence: must be a finite number",
+            "ValueError: a conclusion's confidence is in [0, 1]; it was nan",
+        ),
+        (
+            replace(SPEED, solve=too_sure),
+            "ValueError: a conclusion's confidence is in [0, 1]; it was 7.0",
         ),
         (replace(SPEED, solve=own_reply), "completed: text: Expected `str`, got `int`"),
         (replace(SPEED, solve=no_conclusion), "TypeError: a policy ends with a Conclusion"),
