@@ -115,7 +115,7 @@ class Dashboard:
                 Middleware(Bodies, most_bytes=letters.MOST_BYTES),
             ],
             exception_handlers=dict.fromkeys(
-                (HTTPException, CliError, SqliteError, BadEvent), self.failed
+                (HTTPException, CliError, SqliteError, BadEvent, ValueError), self.failed
             ),
             lifespan=self.lifespan,
         )
@@ -187,6 +187,9 @@ class Dashboard:
             detail, hint = error.detail, error.hint
         elif (found := fault_of(error)) is not None:
             status, detail, hint = 503, found.detail, found.hint
+        elif isinstance(error, ValueError):
+            # Forms and queries are read by whoever takes them: it is the log that does not say what it should.
+            status, detail = 503, f"what the log holds cannot be read: {error}"
         else:
             status = 500
         return self.shown(request, "failed", "Not here", {"detail": detail, "hint": hint}, status)

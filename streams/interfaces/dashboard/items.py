@@ -101,7 +101,7 @@ def items(
     """
     kind = "rule" if wanted.get("kind") == "rule" else "lesson"
     at = wanted.get("at", "")
-    number = int(at) if at.isdecimal() else None
+    number = int(at) if at.isdecimal() and len(at) < 19 else None
     fold = state.memories.get(scope)
     lives = [life for life in state.lives.known.values() if life.scope == scope]
     of_kind = [life for life in lives if life.item.kind == kind]
@@ -112,7 +112,8 @@ def items(
     found.sort(key=_order(order, measured))
     # Pages are counted by place and not by id: orders change as uses come in,
     # and a list may jump a little.
-    first = int(wanted["from"]) if wanted.get("from", "").isdecimal() else 0
+    said = wanted.get("from", "")
+    first = int(said) if said.isdecimal() and len(said) < 19 else 0
     # An item that was right in half of its uses is good where a tenth is
     # right: the scope is the measure.
     among = among_all(batches, scope)

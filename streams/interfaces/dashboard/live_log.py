@@ -71,6 +71,8 @@ class LiveLog:
         self.heard_s, self.heard_ms = time.monotonic(), now_ms()
         """When everything that was there had been read: by the monotonic clock, and Unix time."""
         self.steps: int = 0
+        self.was_read = False
+        """Whether the log could be read at all."""
         self.was_old = False
         self.version = 0
         """Grows whenever anything changed."""
@@ -107,7 +109,7 @@ class LiveLog:
         self.caught()
         try:
             more = self.refresh()
-        except (SqliteError, OSError) as error:
+        except (SqliteError, OSError, ValueError) as error:
             self._found(self.source, f"{self.path}: {getattr(error, 'strerror', None) or error}")
             return False
         self._found(self.source, None)
@@ -155,8 +157,9 @@ class LiveLog:
         Raises ``OSError`` where there is no file.
         """
         with self.lock:
-            # Another log at the same path has another inode: of the old one nothing holds any more.
-            if os.stat(self.path).st_ino != self.file:
+            # Another log at the same path has another inode: of the old one nothing holds any more. Nor may
+            # anything be shown that was read of a subject before its key was gone.
+            if os.stat(self.path).st_ino != self.file or self._has_erased():
                 self.log.close()
                 self.counts.close()
                 self._begin()
@@ -166,7 +169,15 @@ class LiveLog:
                 more = self._take()
                 self.version += 1
             self.rates.see(time.monotonic(), self.topics())
+            self.was_read = True
         return more
+
+    def _has_erased(self) -> bool:
+        """Whether a subject was erased since the last look."""
+        if self.moved <= 0:
+            return False
+        erased = self.log.records("learning", kinds=("subject.erased",), after=self.moved)
+        return next(iter(erased), None) is not None
 
     def _take(self) -> bool:
         """Read a stretch into everything that is kept. Returns whether there is more."""
@@ -211,4 +222,6 @@ class LiveLog:
     @property
     def caught_up(self) -> bool:
         """Whether everything was read that was there at the last look."""
-        return self.state.offset >= self.counts.offset or self.failed is not None
+        return self.was_read and (
+            self.state.offset >= self.counts.offset or self.failed is not None
+        )

@@ -333,6 +333,31 @@ def test_another_log_at_the_same_path_is_read_anew(worked: Path, tmp_path: Path)
         assert live_log.caught_up
 
 
+def test_a_log_that_cannot_be_read_is_not_ready_and_goes_on_once_it_can(
+    worked: Path, tmp_path: Path
+) -> None:
+    """One byte of one record had ended the reader for good, and nothing said so."""
+    path = tmp_path / "a.db"
+    copied(worked, path)
+    last = "select max(offset) from records where kind = 'episode.closed'"
+    spoilt = f"update records set body = 'x' || substr(body, 2) where offset = ({last})"
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(spoilt)
+    live_log = LiveLog(path)
+    with closing(live_log.log), closing(live_log.counts):
+        assert not live_log.caught_up, "nothing was read yet"
+        for _ in range(3):
+            assert not live_log.look()
+            assert not live_log.caught_up
+        assert live_log.away is not None
+        with closing(sqlite3.connect(path)) as db, db:
+            db.execute("update records set body = '{' || substr(body, 2) where body like 'x%'")
+        while live_log.look():
+            pass
+        assert live_log.caught_up
+        assert live_log.counts.figures.closed == 20
+
+
 def test_a_page_that_waits_comes_before_the_next_stretch_of_a_long_log() -> None:
     lock, got, waits = Turns(), list[str](), threading.Event()
 
