@@ -111,6 +111,14 @@ def episode_id(domain: str, problem_id: str, run: str) -> str:
     return f"p/{domain}/{quote(problem_id, safe='')}/{run}"
 
 
+def requoted(episode: str) -> str:
+    """A problem's episode whose name was percent-decoded, as it is called; what is no such name stays as it is."""
+    marker, _, rest = episode.partition("/")
+    domain, _, rest = rest.partition("/")
+    problem_id, _, run = rest.rpartition("/")
+    return episode_id(domain, problem_id, run) if marker == "p" and run else episode
+
+
 def episode_parts(episode: str) -> tuple[str, str, str]:
     """Domain, problem id and run of a problem's episode. Raises ``ValueError`` for any other name."""
     marker, domain, problem_id, run = episode.split("/", 3)

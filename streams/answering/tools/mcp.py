@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 from schemas.questions import ToolResult, UseTool
 from streams.core.backbone import SetupBroken
@@ -127,9 +127,10 @@ class McpTools:
 
 def innermost(error: BaseException) -> str:
     """What went wrong, out of the groups that a task group wraps it in."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return str(error) or type(error).__name__
+    inner: Any = error
+    while isinstance(inner, BaseExceptionGroup):
+        inner = cast("Any", inner).exceptions[0]
+    return str(inner) or type(inner).__name__
 
 
 def fitted(schema: Mapping[str, Any], said: Mapping[str, str | int]) -> dict[str, str | int]:

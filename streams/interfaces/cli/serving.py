@@ -150,13 +150,16 @@ def _told_here() -> Generator[None]:
 async def _served(app: ASGIApp, client: Client, listening: socket.socket, address: str) -> None:
     """Serve while the client is open: what is wrong with its log is said before anybody can come in."""
     from streams.interfaces.dashboard.serve import end_when_told, serving
+    from streams.interfaces.door.errors import Error
 
     # What is wrong with its log is said before anybody can come in.
     async with client:
         end_when_told()
         simulated = "   SIMULATED: no model answers" if client.is_simulated else ""
         ready = f"ready: {address}   log {client.log}{simulated}   Ctrl-C ends it"
-        await serving(app, listening, lambda: say(ready))
+        # Those who wait are told before their connections are cut: what they wait for goes on.
+        stopping = Error("the server is stopping", code="stopping")
+        await serving(app, listening, lambda: say(ready), lambda: client.give_up(stopping))
 
 
 def _client(url: str, models: Models, policy: str, wanted: Serving) -> Client:

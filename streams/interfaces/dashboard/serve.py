@@ -25,15 +25,22 @@ class Server(uvicorn.Server):
     """Says where it listens once it does."""
 
     # Told only now, since a browser that is opened a moment too early would show an error.
-    def __init__(self, config: uvicorn.Config, told: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, told: Callable[[], None], ending: Callable[[], None]
+    ) -> None:
         super().__init__(config)
-        self.told = told
+        self.told, self.ending = told, ending
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, and say so."""
         await super().startup(sockets)
         if self.started:
             self.told()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Say that it ends, then let requests come to their end."""
+        self.ending()
+        await super().shutdown(sockets)
 
 
 def serve(app: ASGIApp, listening: socket.socket, told: Callable[[], None]) -> None:
@@ -43,8 +50,16 @@ def serve(app: ASGIApp, listening: socket.socket, told: Callable[[], None]) -> N
     asyncio.run(serving(app, listening, told))
 
 
-async def serving(app: ASGIApp, listening: socket.socket, told: Callable[[], None]) -> None:
-    """The same in a running event loop, of a process whose only work this is."""
+async def serving(
+    app: ASGIApp,
+    listening: socket.socket,
+    told: Callable[[], None],
+    ending: Callable[[], None] = lambda: None,
+) -> None:
+    """The same in a running event loop, of a process whose only work this is.
+
+    ``ending`` is called before it waits for the requests that are open.
+    """
     options: dict[str, Any] = {
         "log_level": "error",  # whoever sends nonsense would fill the log with warnings
         "http": Connection,
@@ -54,7 +69,7 @@ async def serving(app: ASGIApp, listening: socket.socket, told: Callable[[], Non
         "server_header": False,
         "timeout_graceful_shutdown": GOODBYE_S,
     }
-    await Server(uvicorn.Config(app, **options), told).serve([listening])
+    await Server(uvicorn.Config(app, **options), told, ending).serve([listening])
 
 
 def end_when_told() -> None:

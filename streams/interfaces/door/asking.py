@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import orjson
 from pydantic import ValidationError
 
 from schemas.answer_type import AnswerType
+from schemas.carried import TooMuch, carried, comes_back, of_text
 from schemas.problem import Limits, Problem, Profile, ReferenceAnswer, of_tenant
 from schemas.settings import meant
 from streams.interfaces.cli.setup import Models, policy_of
 from streams.interfaces.door.errors import Error, in_our_words
+from streams.interfaces.door.messages import Marks
 from streams.producing.typed import BadType, answer_type_of
 from streams.runtime.embedded.solving import text_id
 
@@ -20,7 +23,8 @@ if TYPE_CHECKING:
     from handlers.policies.base import Policy
 
 DEFAULT_POLICY = "cot"
-NAMES: Mapping[type, str] = {str: "a text", Mapping: "names with values"}
+NAMES: Mapping[type, str] = {str: "a text", Mapping: "names with values", Iterable: "problems one after another",
+                             int: "a whole number"}  # fmt: skip
 """Types of parameters in the words of who passes them."""
 
 
@@ -150,7 +154,37 @@ class Asked:
         """
         of_type("problem", problem, str)
         of_type("id", id, str, type(None))
+        sayable("problem", problem)
+        sayable("answer", answer)
         return cls(problem, text_id(problem, answer_type) if id is None else id, answer)
+
+
+def sayable(field: str, value: Any) -> None:
+    """Raise an ``Error`` for what no record can hold: half of a character, a number of no size, what is no data."""
+    try:
+        orjson.dumps(value)
+    except TypeError as error:
+        raise Error(str(error), code="input.field", field=field) from error
+
+
+def marks_of(headers: Mapping[str, str]) -> Marks:
+    """Headers as an answer bears them. Raises an ``Error`` for one that does not come back, or for too many."""
+    of_type("headers", headers, Mapping)
+    for name, value in headers.items():
+        of_type("headers", name, str)
+        of_type("headers", value, str)
+        sayable("headers", [name, value])
+    # Refused now: a caller who waits for an answer by a header that never comes back
+    # would wait for ever.
+    for name in headers:
+        if not comes_back(name):
+            what = f"{name!r} says what a message is, and does not come back: name it otherwise"
+            raise Error(what, code="input.headers", field="headers")
+    try:
+        carried(of_text(headers))
+    except TooMuch as error:
+        raise Error(str(error), code="input.headers", field="headers") from error
+    return frozenset(headers.items())
 
 
 def models_of(
@@ -162,10 +196,18 @@ def models_of(
     budgets: Mapping[str, str] | None = None,
 ) -> Models:
     """Return who answers: one backbone for all roles, and perhaps others for some of them."""
+    of_type("backbone", backbone, str, type(None))
+    of_type("tools", tools, str, type(None))
+    for name, given in (("roles", roles), ("prices", prices), ("budgets", budgets)):
+        of_type(name, given, Mapping, type(None))
     # Spelled as options of the command line, whose code reads them: one reader, and
     # one set of errors.
     named = [f"{role}={each}" for role, each in (roles or {}).items()]
-    told = [f"{model}={paid},{earned}" for model, (paid, earned) in (prices or {}).items()]
+    try:
+        told = [f"{model}={paid},{earned}" for model, (paid, earned) in (prices or {}).items()]
+    except (TypeError, ValueError) as error:
+        what = "expected two prices of each model, of its prompts and of its completions"
+        raise Error(what, code="input.field", field="prices") from error
     kept = [f"{tenant}={budget}" for tenant, budget in (budgets or {}).items()]
     return Models(
         backbone=backbone, roles=named, prices=told, limits=limits, tools=tools, budgets=kept

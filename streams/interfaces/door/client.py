@@ -24,14 +24,21 @@ from pydantic import ValidationError
 
 from handlers.reviewing import USUAL, Thresholds
 from schemas.answer import Answer
-from schemas.carried import TooMuch, carried, comes_back, of_text
 from schemas.problem import Feedback, Profile, ReferenceAnswer
 from schemas.record import Record
 from streams.interfaces.cli.kafka_log import is_kafka, place_of, reached
 from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.reviews import Item
-from streams.interfaces.door.asking import DEFAULT_POLICY, Asked, Way, at_least_one
-from streams.interfaces.door.errors import Error, in_our_words
+from streams.interfaces.door.asking import (
+    DEFAULT_POLICY,
+    Asked,
+    Way,
+    at_least_one,
+    marks_of,
+    of_type,
+    sayable,
+)
+from streams.interfaces.door.errors import Error, cancelled, in_our_words, parked
 from streams.interfaces.door.handle import LOOK_S, Handle
 from streams.interfaces.door.lessons import FoundLesson, nearest
 from streams.interfaces.door.mailbox import NO_HEADERS, Awaited, Found, Mailbox, News
@@ -42,6 +49,8 @@ if TYPE_CHECKING:
     from typing import Self
 
 T = TypeVar("T")
+REASON_CHARS = 1_000
+"""The longest reason that an episode is taken out for."""
 AGAIN_S = 1.0
 """So long nobody looks after a log could not be reached."""
 AWAY = frozenset({"log.unreachable", "log.busy"})
@@ -102,6 +111,7 @@ class Client:
         self.max_pending = at_least_one("max_pending", max_pending)
         self._pending: dict[Awaited, asyncio.Future[Answer]] = {}
         self._coming = 0
+        self._waiters: dict[Marks, int] = {}
         self._over: Error | None = None
         """Why no answer can come any more."""
         self._changed: asyncio.Event | None = None
@@ -144,17 +154,19 @@ class Client:
         self.give_up(Error("the client was closed before the answer came", code="client.closed"))
         await self._in_thread(self._box.close)
         self._thread.shutdown()
+        # Whatever is asked of it from now on is told that it is closed.
+        self._thread = self._mailbox = self._changed = None
 
     @property
     def _box(self) -> Mailbox:
         if self._mailbox is None:
-            raise Error("use it in `async with`", code="client.closed")
+            raise _closed()
         return self._mailbox
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         """Do some work with the log in its thread. Raises an ``Error`` in our words."""
         if self._thread is None:
-            raise Error("use it in `async with`", code="client.closed")
+            raise _closed()
         with in_our_words():
             if is_kafka(self.log):
                 # What brokers raise says nothing to people: ``reached`` tells which of them
@@ -171,8 +183,9 @@ class Client:
 
     @property
     def pending(self) -> int:
-        """How many answers are awaited."""
-        return len(self._pending) + self._coming
+        """How many answers are awaited of what was submitted."""
+        # Who waits by headers has put nothing, and may wait for what has yet to find a place.
+        return sum(isinstance(each, str) for each in self._pending) + self._coming
 
     async def submit(
         self,
@@ -194,12 +207,12 @@ class Client:
         With ``new``, an id whose problem is there with another policy or other settings is refused.
         Waits while ``max_pending`` answers are awaited. Raises an ``Error`` that names a wrong field; nothing is put.
         """
+        if self._changed is None or self._room is None:
+            raise _closed()
         wanted = self.way.but(way)
         asked = Asked.of(problem, id, answer, wanted.typed())
         marks_of(headers)  # raises here, before anything is put
         self._allow(wanted)
-        assert self._room is not None
-        assert self._changed is not None
         async with self._room:
             await self._room.wait_for(lambda: self.pending < self.max_pending)
             # Its place is taken at once: problems that are put at the same time are on no log yet.
@@ -212,7 +225,7 @@ class Client:
         finally:
             self._coming -= 1
             await self._make_room()
-        self._changed.set()  # nobody looks at the log while nothing is awaited
+        self.look()  # nobody looks at the log while nothing is awaited
         self.posted()
         return handle
 
@@ -256,18 +269,28 @@ class Client:
         if not marks:
             raise Error("name at least one header", code="usage", field="headers")
         if self._changed is None:
-            raise Error("use it in `async with`", code="client.closed")
+            raise _closed()
         future = self._pending.get(marks)
         if future is None:
             future = self._future()
             self._await(marks, future)
         self._changed.set()
-        return await asyncio.shield(future)
+        self._waiters[marks] = self._waiters.get(marks, 0) + 1
+        try:
+            return await asyncio.shield(future)
+        finally:
+            self._waiters[marks] -= 1
+            if not self._waiters[marks]:
+                del self._waiters[marks]
+                self._pending.pop(marks, None)
+                await self._make_room()
 
     async def map(
         self, problems: Iterable[str | Asked], *, ahead: int = 64, **way: Any
     ) -> AsyncIterator[Answer]:
         """Answers to many problems, in their order; at most so many are under way before the next is given out."""
+        at_least_one("ahead", ahead)
+        of_type("problems", problems, Iterable)
         handles: deque[Handle] = deque()
         # Taken one by one as places become free, so that the problems may be an endless generator.
         for each in problems:
@@ -286,8 +309,12 @@ class Client:
 
     async def find(self, episode: str) -> Handle:
         """A handle to an episode that is on the log already. Raises an ``Error`` where there is none."""
+        of_type("episode", episode, str)
+        sayable("episode", episode)
         found = await self._in_thread(lambda: self._box.find(episode))
-        return self._handle(_there(found, episode))
+        handle = self._handle(_there(found, episode))
+        self.look()  # nobody looks at the log while nothing is awaited
+        return handle
 
     async def memory_of(self, episode: str) -> str | None:
         """The name of the memory that an episode's problem was put under; none where there is no such episode."""
@@ -334,6 +361,7 @@ class Client:
         Raises an ``Error`` where not just one of the four is given.
         """
         word: dict[str, Any] = {"verdict": verdict, "score": score, "reference": reference}
+        sayable("reference", reference)
         try:
             said = Feedback(episode=episode, passed=True if passed else None, by=by, **word)
         except ValidationError as error:
@@ -371,6 +399,13 @@ class Client:
         Raises an ``Error`` where it is over, where nobody knows it or has admitted it yet, and where it is worked
         on in one set with others.
         """
+        of_type("by", by, str, type(None))
+        of_type("reason", reason, str, type(None))
+        sayable("by", by)
+        sayable("reason", reason)
+        if reason is not None and not 0 < len(reason) <= REASON_CHARS:
+            what = f"must have 1 to {REASON_CHARS:,} characters"
+            raise Error(what, code="input.field", field="reason")
         # Told at once: by the log we would hear of it at the next look, as everybody else does.
         await self._in_thread(lambda: self._box.cancel(episode, by, reason))
         self._end(episode, cancelled(episode))
@@ -441,19 +476,8 @@ class Client:
             self._end(awaited, error)
 
 
-def marks_of(headers: Mapping[str, str]) -> Marks:
-    """Headers as an answer bears them. Raises an ``Error`` for one that does not come back, or for too many."""
-    # Refused now: a caller who waits for an answer by a header that never comes back
-    # would wait for ever.
-    for name in headers:
-        if not comes_back(name):
-            what = f"{name!r} says what a message is, and does not come back: name it otherwise"
-            raise Error(what, code="input.headers", field="headers")
-    try:
-        carried(of_text(headers))
-    except TooMuch as error:
-        raise Error(str(error), code="input.headers", field="headers") from error
-    return frozenset(headers.items())
+def _closed() -> Error:
+    return Error("it is not open: use it in `async with`", code="client.closed")
 
 
 def told_of(awaited: Awaited) -> str:
@@ -461,17 +485,6 @@ def told_of(awaited: Awaited) -> str:
     if isinstance(awaited, str):
         return awaited
     return ", ".join(f"{name}={value}" for name, value in sorted(awaited))
-
-
-def parked(episode: str, why: str) -> Error:
-    """It waits for a person."""
-    hint = f"A person decides: metalogue doctor --adopt or --void {episode}"
-    return Error(f"parked: {why}", code="episode.parked", where=episode, hint=hint)
-
-
-def cancelled(episode: str) -> Error:
-    """A person took it out."""
-    return Error("the episode was cancelled", code="cancelled", where=episode)
 
 
 def _there(found: T | None, episode: str) -> T:

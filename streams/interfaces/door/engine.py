@@ -151,8 +151,7 @@ class Engine(Client):
 
     def _allow(self, way: Way) -> None:
         """Raise an ``Error`` where cost is limited and a model has no price: that limit would limit nothing."""
-        assert self._world is not None
-        if way.cost_limit is not None:
+        if way.cost_limit is not None and self._world is not None:
             with in_our_words():
                 need_prices(self._world, "cost_limit")
 

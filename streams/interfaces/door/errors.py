@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -51,3 +52,23 @@ def in_our_words() -> Generator[None]:
         if fault is None:
             raise
         raise as_error(fault) from error
+
+
+def parked(episode: str, why: str) -> Error:
+    """It waits for a person."""
+    hint = f"A person decides: metalogue doctor --adopt or --void {episode}"
+    return Error(f"parked: {why}", code="episode.parked", where=episode, hint=hint)
+
+
+def cancelled(episode: str) -> Error:
+    """A person took it out."""
+    return Error("the episode was cancelled", code="cancelled", where=episode)
+
+
+def no_loop(name: str, instead: str) -> None:
+    """Raise an ``Error`` in a running event loop, which a function that waits by itself would block."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise Error(f"{name}() cannot be called in a running event loop", code="usage", hint=instead)

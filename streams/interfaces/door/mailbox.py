@@ -279,7 +279,8 @@ class Mailbox:
             self.letters = at
             own = () if refused is None else (refused,)
             found.refused |= dict.fromkeys((*met(letter, marked), *own), why(letter))
-        self.version, self.awaited = version, wanted
+        over = {*found.answers, *found.parked, *found.refused, *found.cancelled}
+        self.version, self.awaited = version, wanted - over
         return found
 
     def _before(self, awaited: Awaited, found: News) -> None:

@@ -20,8 +20,8 @@ from streams.engine.policies import find
 from streams.interfaces.cli import opening
 from streams.interfaces.cli.finding import find_episode, need_episodes
 from streams.interfaces.cli.setup import as_cli, policy_of, world_of
-from streams.interfaces.door.asking import models_of
-from streams.interfaces.door.errors import Error, as_error, in_our_words
+from streams.interfaces.door.asking import at_least_one, models_of, of_type, sayable
+from streams.interfaces.door.errors import Error, as_error, in_our_words, no_loop
 from streams.interfaces.door.messages import answers_after
 from streams.replay.change import Change
 from streams.replay.fork import CannotFork, Forked, forked_work, run_fork
@@ -163,6 +163,18 @@ def fork(
     ``edit`` is the reply at ``at`` as it might have been, ``sample`` another draw of what follows. Raises an
     ``Error`` where the episode cannot be forked there.
     """
+    no_loop("fork", "Call it in a thread: await asyncio.to_thread(fork, ...)")
+    for name, text in (("log", log), ("episode", episode), ("at", at)):
+        of_type(name, text, str)
+    for name, said in (("policy", policy), ("edit", edit)):
+        of_type(name, said, str, type(None))
+    of_type("settings", settings, Mapping, type(None))
+    sayable("edit", edit)
+    if call_limit is not None:
+        at_least_one("call_limit", call_limit)
+    of_type("sample", sample, int)
+    if sample < 0:
+        raise Error("must be 0 or more", code="input.field", field="sample")
     change = Change(
         at=at,
         settings=settings or {},

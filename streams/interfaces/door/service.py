@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from schemas.answer import Answer
+from schemas.identity import requoted
 from schemas.problem import ID_CHARS
 from streams.interfaces.door.access import AGAIN_S, Access, Guest, Refused
 from streams.interfaces.door.client import Client
@@ -47,10 +48,12 @@ class Service:
 
     async def own(self, episode: str, guest: Guest) -> Handle:
         """A handle to a guest's own episode. Raises an ``Error``; of another's it says what it says of none."""
+        # The path of a request is decoded once, and with it the quoted parts of an episode's name.
+        for name in dict.fromkeys((episode, requoted(episode))):
+            if await self.client.memory_of(name) == guest.name:
+                return await self.client.find(name)
         # The same error for another's episode as for none at all: names of episodes can be guessed.
-        if await self.client.memory_of(episode) != guest.name:
-            raise Error("no such episode", code="episode.unknown", where=episode[:ID_CHARS])
-        return await self.client.find(episode)
+        raise Error("no such episode", code="episode.unknown", where=episode[:ID_CHARS])
 
     async def submit(
         self, guest: Guest, text: str, id: str, policy: str, *, new: bool, **way: Any
@@ -87,6 +90,10 @@ class Service:
                 return await answer
         except TimeoutError:
             raise Error(f"no answer yet: {again}", code="patience") from None
+        except Error as error:
+            if error.code != "stopping":
+                raise
+            raise Error(f"{error.detail}: {again}", code=error.code) from None
 
 
 def _least(asked: int | None, most: int | None) -> int | None:

@@ -21,7 +21,7 @@ from streams.interfaces.cli.opening import open_own
 from streams.interfaces.cli.prompting import set_for
 from streams.interfaces.cli.setup import as_cli, need_prices, tools_wanted, world_of
 from streams.interfaces.door.asking import DEFAULT_POLICY, Asked, Way, models_of
-from streams.interfaces.door.errors import Error, as_error, in_our_words
+from streams.interfaces.door.errors import Error, as_error, in_our_words, no_loop
 from streams.interfaces.door.messages import answer_of
 from streams.producing.typed import BadType, with_known_type
 from streams.runtime.embedded.solving import solve_on
@@ -66,6 +66,7 @@ def solve(
 
     Raises ``Error`` where the policy, a setting, the log or the backbone is wrong or cannot be reached.
     """
+    no_loop("solve", "await asolve() instead")
     work = asolve(
         problem,
         policy=policy,

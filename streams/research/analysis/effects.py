@@ -23,7 +23,7 @@ from state.folds.lives import ItemKey
 from state.folds.state import State
 from streams.replay.differ import paid
 from streams.replay.fork import Forked
-from streams.research.analysis.cases import RIGHT, judged, label, references
+from streams.research.analysis.cases import RIGHT, Labels, judged, label, references
 from streams.research.analysis.effect import Effect, Pair
 from streams.runtime.embedded.queries.episodes import probes_ended
 from streams.runtime.embedded.rebuild import fold
@@ -107,7 +107,7 @@ class Effects:
 
     def measured(self, log: SqliteLog, state: State, scope: str) -> Measured:
         """What was measured of a scope's items so far."""
-        known = references(log) if self.probes else {}
+        known: Labels = references(log) if self.probes else {}
         found: dict[ItemKey, dict[str, list[Pair]]] = {}
         for probe in self.probes:
             graded = state.outcomes.of(probe.parent)

@@ -428,10 +428,9 @@ def with_limits(
         try:
             record = orjson.loads(line.raw)
             own = limits.get(f"{record.get('domain') or domain}/{record['id']}")
+            if own is not None:
+                record["limits"] = own.model_dump(exclude_none=True)
+                line = SourceLine(line.number, orjson.dumps(record))
         except (ValueError, LookupError, AttributeError):
-            own = None  # producing it says what is wrong with the line
-        if own is None:
-            yield line
-            continue
-        record["limits"] = own.model_dump(exclude_none=True)
-        yield SourceLine(line.number, orjson.dumps(record))
+            pass  # producing it says what is wrong with the line
+        yield line

@@ -129,7 +129,7 @@ def test_all_of_the_run_that_a_limit_is_taken_from_is_in_it() -> None:
         }
         return planner(recipe(runs)).cells()[0].plan.memory
 
-    ways = ({}, {"limits": {"calls": 2}}, {"order": "shuffled"}, {"passes": 2})
+    ways: tuple[Any, ...] = ({}, {"limits": {"calls": 2}}, {"order": "shuffled"}, {"passes": 2})
     assert len({memory(**each) for each in ways}) == len(ways)
     assert memory() == memory(note="in other words")
 

@@ -354,8 +354,7 @@ def test_a_log_that_cannot_be_read_is_not_ready_and_goes_on_once_it_can(
             db.execute("update records set body = '{' || substr(body, 2) where body like 'x%'")
         while live_log.look():
             pass
-        assert live_log.caught_up
-        assert live_log.counts.figures.closed == 20
+        assert (live_log.caught_up, live_log.counts.figures.closed) == (True, 20)
 
 
 def test_a_page_that_waits_comes_before_the_next_stretch_of_a_long_log() -> None:

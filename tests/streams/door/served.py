@@ -6,16 +6,18 @@ import asyncio
 import socket
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import httpx2 as httpx
+import metalogue
 import openai
 import uvicorn
 from metalogue import Engine
 
+from streams.interfaces.dashboard.serve import Server
 from streams.interfaces.door.access import access_of
 from streams.interfaces.door.http.app import app_of
 from streams.interfaces.door.service import Offer, Service
@@ -33,6 +35,8 @@ class Here:
     """A door that is served."""
 
     url: str
+    end: Callable[[], None] = lambda: None
+    """Tell it to end, and return while those who wait are told."""
 
     def client(self, token: str = "none") -> openai.OpenAI:
         return openai.OpenAI(base_url=f"{self.url}/v1", api_key=token, max_retries=0, timeout=60)
@@ -56,11 +60,15 @@ def served(
     app = app_of(Service(engine, offer, access_of(tokens)), Hosts.of("127.0.0.1"), origins)
     listening = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(app, log_level="error", http=Connection, timeout_graceful_shutdown=1)
-    server = uvicorn.Server(config)
+    stopping = metalogue.Error("the server is stopping", code="stopping")
+    server = Server(config, lambda: None, lambda: engine.give_up(stopping))
 
     async def work() -> None:
         async with engine:
             await server.serve([listening])
+
+    def end() -> None:
+        server.should_exit = True
 
     thread = threading.Thread(target=lambda: asyncio.run(work()))
     thread.start()
@@ -69,9 +77,9 @@ def served(
         time.sleep(0.01)
     assert server.started
     try:
-        yield Here(f"http://127.0.0.1:{listening.getsockname()[1]}")
+        yield Here(f"http://127.0.0.1:{listening.getsockname()[1]}", end)
     finally:
-        server.should_exit = True
+        end()
         thread.join()
 
 

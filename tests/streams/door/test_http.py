@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from urllib.parse import quote
 
 import metalogue
 import openai
@@ -286,3 +288,69 @@ def test_a_broken_set_up_is_503_and_closes_nothing(serve: Serve) -> None:
     with served() as here, here.http() as http:
         said = http.post("/v1/chat/completions", json={"model": "cot", "messages": ASKED})
     assert (said.status_code, said.json()["error"]["code"]) == (503, "model.auth")
+
+
+def test_a_name_with_quoted_parts_is_found_as_it_was_given(door: Here) -> None:
+    """A path is decoded once on its way, so that the name of order 17 came in as another one."""
+    with door.http() as http:
+        for id in ("order 17", "a/b", "50%", "Fall 3: Straße?"):
+            put = http.post(
+                "/v1/problems", json={"id": id, "problem": "What is 1 + 1?", "policy": "cot"}
+            )
+            episode = put.headers["metalogue-episode"]
+            for name in (episode, quote(episode, safe="/")):
+                found = http.get(f"/v1/answers/{name}", params={"wait_s": 60})
+                assert (found.status_code, found.json()["answer"]) == (200, "2"), name
+                assert http.get(f"/v1/explanations/{name}").status_code == 200
+            assert http.post(f"/v1/feedback/{episode}", json={"verdict": True}).status_code == 202
+
+
+def test_what_is_asked_of_a_door_that_ends_is_told_where_its_answer_will_be(serve: Serve) -> None:
+    """An OpenAI client asks again by itself after a 500, and would pay twice."""
+    gate = Gate()
+    serve(gate)
+    said = list[Any]()
+    with served() as here, here.http() as http:
+
+        def ask_it() -> None:
+            said.append(http.post("/v1/chat/completions", json={"model": "cot", "messages": ASKED}))
+
+        asking = threading.Thread(target=ask_it)
+        asking.start()
+        gate.asked.wait(60)
+        here.end()
+        asking.join()
+        gate.open.set()
+    [told] = said
+    assert (told.status_code, told.json()["error"]["code"]) == (503, "stopping")
+    assert "GET /v1/answers/p/" in told.json()["error"]["message"]
+    assert told.headers["x-should-retry"] == "false"
+
+
+def test_what_clients_of_openai_may_leave_open_is_taken(door: Here) -> None:
+    with door.http() as http:
+        turns = [
+            {"role": "assistant", "content": None},
+            {"role": "user", "content": "What is 17 + 25?"},
+        ]
+        asked = {
+            "model": "cot",
+            "messages": turns,
+            "stream": None,
+            "stream_options": {"include_usage": None},
+        }
+        assert http.post("/v1/chat/completions", json=asked).status_code == 200
+        for wrong in ("nope", "/etc/passwd"):
+            assert http.get(f"/v1/models/{wrong}").status_code == 404
+        assert http.get("/v1/nothing").json()["error"]["code"] == "not_found"
+        empty = {"idempotency-key": ""}
+        refused = http.post(
+            "/v1/chat/completions", json={"model": "cot", "messages": ASKED}, headers=empty
+        )
+        assert refused.status_code == 400
+        half = b'{"model": "cot", "messages": [{"role": "user", "content": "What is \\ud800?"}]}'
+        refused = http.post(
+            "/v1/chat/completions", content=half, headers={"content-type": "application/json"}
+        )
+        assert (refused.status_code, refused.json()["error"]["param"]) == (400, "problem")
+    assert door.client().models.retrieve("cot").id == "cot"

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
 
+import httpx2 as httpx
 import metalogue
 import openai
 import pytest
@@ -66,6 +67,23 @@ def test_limits_of_a_holder_hold_whatever_is_asked_for(serve: Serve, tokens: str
         episode = bob.post("/v1/problems", json=put).headers["metalogue-episode"]
         answer = bob.get(f"/v1/answers/{episode}", params={"wait_s": 60}).json()
     assert answer["usage"]["calls"] == len(endpoint.asked) == 1
+
+
+def test_who_hangs_up_leaves_his_place(serve: Serve, tokens: str) -> None:
+    gate = Gate()
+    serve(gate)
+    with served(tokens=tokens) as here, here.http("a-token") as http:
+        put = http.post(
+            "/v1/problems", json={"id": "a", "problem": "What is 1 + 1?", "policy": "cot"}
+        )
+        where = f"/v1/answers/{put.headers['metalogue-episode']}"
+        gate.asked.wait(60)
+        for _ in range(3):
+            with pytest.raises(httpx.ReadTimeout):
+                http.get(where, params={"wait_s": 60}, timeout=0.2)
+        found = http.get(where, params={"wait_s": 0})
+        assert found.status_code == 202, "and not 429: nobody waits there any more"
+        gate.open.set()
 
 
 def test_more_at_once_than_a_holder_may_is_put_off(serve: Serve, tokens: str) -> None:

@@ -46,3 +46,71 @@ def test_whatever_is_wrong_is_said_with_its_field(folder: Path, field: str, wron
             assert engine.pending == 0
 
     run(work)
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        ("problem", "half \ud800"),
+        ("answer", "half \ud800"),
+        ("answer", object()),
+        ("headers", "a"),
+        ("headers", {"a": 5}),
+        ("headers", {"a": "\ud800"}),
+    ],
+)
+def test_what_no_record_can_hold_is_said_with_its_field(
+    folder: Path, field: str, wrong: Any
+) -> None:
+    async def work() -> None:
+        async with Engine(LOG, backbone="rehearsal") as engine:
+            given: dict[str, Any] = {"problem": SUM.format(1), field: wrong}
+            with pytest.raises(metalogue.Error) as caught:
+                await engine.submit(**given)
+            assert caught.value.field == field
+
+    run(work)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"backbone": 3},
+        {"roles": "a=b"},
+        {"prices": 3},
+        {"prices": {"m": (1,)}},
+    ],
+)
+def test_who_is_to_answer_is_named_in_the_right_form(folder: Path, wrong: Any) -> None:
+    with pytest.raises(metalogue.Error) as caught:
+        metalogue.solve(SUM.format(1), **({"backbone": "rehearsal"} | wrong))
+    assert caught.value.field in wrong
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [("edit", 4), ("edit", "\ud800"), ("sample", "a"), ("sample", -1), ("call_limit", 0), ("policy", 4),
+     ("settings", 3), ("at", 3)],
+)  # fmt: skip
+def test_a_fork_that_cannot_be_writes_nothing(folder: Path, field: str, wrong: Any) -> None:
+    """Of a reply that is no text a record was made that nothing could read, and its log counted as damaged."""
+    solved = metalogue.solve(SUM.format(1), backbone="rehearsal", log=LOG)
+    with metalogue.open_log(LOG) as log:
+        before = [(each.episode, each.address) for each in log.records()]
+    given: dict[str, Any] = {"episode": solved.episode, "at": "0", "backbone": "rehearsal"}
+    with pytest.raises(metalogue.Error) as caught:
+        metalogue.fork(LOG, **{**given, field: wrong})
+    assert caught.value.field == field
+    with metalogue.open_log(LOG) as log:
+        assert [(each.episode, each.address) for each in log.records()] == before
+
+
+@pytest.mark.parametrize("reason", ["", "x" * 1_001, "\ud800", 5])
+def test_a_reason_that_is_none_or_a_book_is_refused(folder: Path, reason: Any) -> None:
+    async def work() -> None:
+        async with Engine(LOG, backbone="rehearsal") as engine:
+            with pytest.raises(metalogue.Error) as caught:
+                await engine.cancel("p/default/x/y", reason=reason)
+            assert caught.value.field == "reason"
+
+    run(work)

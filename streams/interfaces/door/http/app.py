@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, Request
@@ -30,6 +31,10 @@ MOST_BYTES = 4 * PROBLEM_CHARS
 """The longest body: a problem of that many characters, each of four bytes."""
 
 
+GOES_ON = frozenset({"patience", "stopping"})
+"""Errors of a request whose episode goes on."""
+
+
 def app_of(
     service: Service,
     hosts: Hosts,
@@ -55,7 +60,7 @@ def app_of(
             inner,
             allow_origins=list(origins),
             allow_methods=["GET", "POST"],
-            allow_headers=["authorization", "content-type", "idempotency-key", *CARRIED],
+            allow_headers=["*"],  # clients of all sorts send some of their own
             expose_headers=["metalogue-episode", "retry-after", *CARRIED],
         )
     # From the outside in: whom the request names, which page sent it, and only then how much it
@@ -74,9 +79,12 @@ async def _said(request: Request, error: Exception) -> JSONResponse:
             place = ".".join(str(part) for part in first["loc"] if part not in outer)
             return JSONResponse(told(Error(first["msg"], code="input.field", field=place)), 400)
         case HTTPException():
-            kind = "invalid_request_error"
-            said = {"message": error.detail, "type": kind, "param": None, "code": None}
+            kind, code = "invalid_request_error", HTTPStatus(error.status_code).name.lower()
+            said = {"message": error.detail, "type": kind, "param": None, "code": code}
             return JSONResponse({"error": said}, error.status_code, dict(error.headers or {}))
         case _:
             assert isinstance(error, Error)
-            return JSONResponse(told(error), status_of(error))
+            # OpenAI's clients ask again by themselves, and without a key that would be another episode
+            # while this one goes on.
+            again = {"x-should-retry": "false"} if error.code in GOES_ON else {}
+            return JSONResponse(told(error), status_of(error), again)

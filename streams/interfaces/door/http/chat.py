@@ -38,13 +38,13 @@ class Message(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     role: Literal["system", "developer", "user", "assistant"]
-    content: str | list[Part]
+    content: str | list[Part] | None = None
 
     @property
     def text(self) -> str:
         """Its text."""
-        if isinstance(self.content, str):
-            return self.content
+        if self.content is None or isinstance(self.content, str):
+            return self.content or ""
         return "".join(part.text for part in self.content)
 
 
@@ -53,7 +53,7 @@ class StreamOptions(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    include_usage: bool = False
+    include_usage: bool | None = None
 
 
 class NamedSchema(BaseModel):
@@ -105,7 +105,7 @@ class ChatRequest(BaseModel):
     model: str
     messages: list[Message] = Field(min_length=1, max_length=256)
     n: Literal[1] | None = None
-    stream: bool = False
+    stream: bool | None = None
     stream_options: StreamOptions | None = None
     response_format: ResponseFormat | None = None
 

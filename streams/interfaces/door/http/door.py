@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack
 from typing import Any, Literal
+from urllib.parse import quote
 from uuid import uuid4
 
 from fastapi.responses import JSONResponse, Response, StreamingResponse
@@ -101,18 +102,23 @@ class Door:
 
     async def _waited(self, handle: Handle, seconds: float) -> Answer:
         return await self.service.waited(
-            handle.answer(), seconds, f"GET /v1/answers/{handle.episode}"
+            handle.answer(), seconds, f"GET /v1/answers/{quote(handle.episode)}"
         )
 
     # -- as OpenAI's clients speak -----------------------------------------------------------------
 
     def models(self) -> dict[str, Any]:
         """Policies, as models."""
-        named = [
-            {"id": name, "object": "model", "created": 0, "owned_by": "metalogue"}
-            for name in self.offer.policies
-        ]
-        return {"object": "list", "data": named}
+        return {"object": "list", "data": [self.model(name) for name in self.offer.policies]}
+
+    def model(self, name: str) -> dict[str, Any]:
+        """A policy, as a model. Raises an ``Error`` where it is not offered."""
+        return {
+            "id": self._policy(name),
+            "object": "model",
+            "created": 0,
+            "owned_by": "metalogue",
+        }
 
     async def chat(
         self, asked: ChatRequest, guest: Guest, key: str | None, carried: Mapping[str, str]
@@ -138,7 +144,8 @@ class Door:
             if not asked.stream:
                 answer = await self._waited(handle, self.offer.patience_s)
                 return JSONResponse(completion(handle, asked.model, answer), headers=headers)
-            with_usage = asked.stream_options is not None and asked.stream_options.include_usage
+            options = asked.stream_options
+            with_usage = options is not None and bool(options.include_usage)
             said = chunks(handle, asked.model, with_usage=with_usage)
             return _stream(self._in_time(said, place.pop_all()), headers)
 
@@ -205,14 +212,14 @@ class Door:
 
     async def explain(self, episode: str, guest: Guest) -> dict[str, Any]:
         """How an episode came to its answer."""
-        await self.service.own(episode, guest)
-        return await self.client.explain(episode)
+        own = await self.service.own(episode, guest)
+        return await self.client.explain(own.episode)
 
     async def judge(self, episode: str, said: Judged, guest: Guest) -> Response:
         """Take feedback on an answer."""
-        await self.service.own(episode, guest)
+        own = await self.service.own(episode, guest)
         await self.client.feedback(
-            episode,
+            own.episode,
             verdict=said.verdict,
             score=said.score,
             reference=said.reference,
@@ -233,8 +240,8 @@ class Door:
 
     async def cancel(self, episode: str, guest: Guest) -> Response:
         """Take an episode out that has not ended."""
-        await self.service.own(episode, guest)
-        await self.client.cancel(episode, by=f"door:{guest.name}")
+        own = await self.service.own(episode, guest)
+        await self.client.cancel(own.episode, by=f"door:{guest.name}")
         return Response(status_code=202)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Coroutine
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Request
@@ -37,10 +39,35 @@ def guest_of(door: ADoor, authorization: Annotated[str | None, Header()] = None)
 AGuest = Annotated[Guest, Depends(guest_of)]
 
 
+async def while_there(request: Request, work: Coroutine[Any, Any, Response]) -> Response:
+    """The response, unless its client hangs up before it is there: then its place is free at once."""
+    task = asyncio.ensure_future(work)
+
+    async def gone() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    left = asyncio.ensure_future(gone())
+    try:
+        await asyncio.wait((task, left), return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            return Response(status_code=499)
+        return await task
+    finally:
+        left.cancel()
+        task.cancel()
+
+
 @router.get("/models", tags=["openai"])
 async def models(door: ADoor, guest: AGuest) -> dict[str, Any]:
     """The policies that this door offers, as models."""
     return door.models()
+
+
+@router.get("/models/{model:path}", tags=["openai"])
+async def model(model: str, door: ADoor, guest: AGuest) -> dict[str, Any]:
+    """One of the policies that this door offers, as a model."""
+    return door.model(model)
 
 
 @router.post("/chat/completions", tags=["openai"], response_model=None)
@@ -49,10 +76,11 @@ async def chat(
     door: ADoor,
     guest: AGuest,
     request: Request,
-    idempotency_key: Annotated[str | None, Header(max_length=ID_CHARS)] = None,
+    idempotency_key: Annotated[str | None, Header(min_length=1, max_length=ID_CHARS)] = None,
 ) -> Response:
     """One chat completion: an episode of the policy that ``model`` names, its usage that of the whole episode."""
-    return await door.chat(asked, guest, idempotency_key, carried_of(request.headers))
+    work = door.chat(asked, guest, idempotency_key, carried_of(request.headers))
+    return await while_there(request, work)
 
 
 @router.post("/problems", tags=["metalogue"], response_model=None)
@@ -67,10 +95,11 @@ async def answer(
     episode: str,
     door: ADoor,
     guest: AGuest,
+    request: Request,
     wait_s: Annotated[float, Query(ge=0, le=LONGEST_WAIT_S)] = 0.0,
 ) -> Response:
     """The answer of an episode, waited for up to so many seconds; 202 while it is open."""
-    return await door.answer(episode, wait_s, guest)
+    return await while_there(request, door.answer(episode, wait_s, guest))
 
 
 @router.get("/events/{episode:path}", tags=["metalogue"], response_model=None)

@@ -15,13 +15,13 @@ from schemas.outcome import Status
 from schemas.problem import ID_CHARS, PROBLEM_CHARS, ProblemId, ProblemText, Seed
 from schemas.record import Record
 from streams.interfaces.door.access import Guest
+from streams.interfaces.door.client import REASON_CHARS
 from streams.interfaces.door.errors import Error
 from streams.interfaces.door.lessons import FoundLesson
 from streams.interfaces.door.service import Service
 from streams.runtime.embedded.solving import text_id
 
 MOST_LESSONS = 50
-REASON_CHARS = 1_000
 SIMULATED = "SIMULATED"
 """What the names of an episode's backbones hold where a simulator is among them."""
 Progress: TypeAlias = Callable[[Record], Awaitable[None]]
@@ -129,7 +129,7 @@ async def solve(
     service: Service, guest: Guest, given: SolveArguments, progress: Progress
 ) -> Solved:
     """Put a problem, tell of each step as it is recorded, and wait for the answer."""
-    name = given.policy or service.offer.policies[0]
+    name = service.offer.policies[0] if given.policy is None else given.policy
     policy = service.policy(name, field="policy", lists="the tool's description")
     typed = given.answer_type
     # Named by its text: assistants repeat calls, and a repeated one must not be paid for.

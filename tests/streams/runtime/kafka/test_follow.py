@@ -28,7 +28,11 @@ def test_a_follower_waits_for_company_only_where_much_comes(
         appender = Appender(place)
         await appender.start()
         lane, taken = appender.lane(place.topic("events"), 0), list[Any]()
-        follower = Follower(place, lambda *record: taken.append(record))
+
+        def take(topic: str, partition: int, record: Any) -> None:
+            taken.append(record)
+
+        follower = Follower(place, take)
         follower.add([(place.topic("events"), 0)])
         await follower.start()
         monkeypatch.setattr("streams.runtime.kafka.follow.asyncio.sleep", recorded)
