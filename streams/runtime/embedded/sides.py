@@ -97,6 +97,11 @@ class SideRuns:
         self.log = log
         self.lock: EpisodeLock | None = None
 
+    @property
+    def any(self) -> bool:
+        """Whether there was a side run at all, when an episode was last asked for."""
+        return self.lock is not None
+
     def has(self, episode: str) -> bool:
         """Whether a side run works on an episode."""
         if not self.take(episode):

@@ -291,6 +291,10 @@ class Worker:
             if self.world.draining:
                 raise Draining
             await asyncio.sleep(GLANCE_S)
+        # It was admitted with a commit, and whoever takes it from now on finds it ours. Who had it before may
+        # have worked on it meanwhile, so that its record is more than its admission.
+        if self.sides.any:
+            self.fresh.pop(episode, None)
         try:
             await run_episode(self.store, episode)
         finally:

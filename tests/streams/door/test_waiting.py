@@ -97,3 +97,23 @@ def test_what_waits_by_itself_is_not_called_in_a_running_loop(folder: object) ->
                 call()
 
     run(work)
+
+
+def test_what_is_solved_while_an_engine_waits_for_it_is_paid_for_once(serve: Serve) -> None:
+    """The engine had admitted it before it waited, and took that admission for all that was recorded."""
+    gate = Gate()
+    endpoint = serve(gate)
+
+    async def work() -> list[str | None]:
+        problem = SUM.format(1)
+        aside = asyncio.create_task(metalogue.asolve(problem, backbone="openai", log=LOG))
+        await asyncio.to_thread(gate.asked.wait, 60)
+        async with Engine(LOG, backbone="openai") as engine:
+            handle = await engine.submit(problem)
+            while not await engine.records(handle.episode):  # until it is admitted
+                await asyncio.sleep(0.02)
+            gate.open.set()
+            return [(await aside).answer, (await handle.answer()).answer]
+
+    assert run(work) == ["2", "2"]
+    assert len(endpoint.asked) == 1
