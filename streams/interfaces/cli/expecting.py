@@ -139,6 +139,9 @@ def _each(world: World, log: SqliteLog | None, policy: Policy[Any], problem: Pro
         allowed = policy.most_calls(settings_of(policy, problem))
     except BadSetting:
         allowed = None
+    # An answer of another form than its problem's type is asked for once more.
+    if allowed is not None and problem.answer_type is not None:
+        allowed *= 2
     # Whichever is met first ends the episode, so that the lower one is what can be promised.
     bounds = [each for each in (allowed, limits.calls) if each is not None]
     return Each(most_calls=min(bounds, default=None), most_tokens=limits.tokens)

@@ -137,12 +137,17 @@ class Case:
         )
 
 
+LIMITS: Final = {"calls": "C", "tokens": "tokens", "cost": "cost", "seconds": "seconds"}
+"""What limits are called in the name of a run."""
+
+
 def name_of(problem: Problem, opened: EpisodeOpened) -> str:
-    """The name of a run: policy, settings as set, and the limit of calls."""
+    """The name of a run: policy, settings as set, and the limits."""
     values = " ".join(f"{k}={v}" for k, v in sorted(problem.settings.items()))
-    # The limit is part of the name: a policy at eight calls is not the same run as at sixteen.
-    calls = opened.limits.calls
-    parts = [opened.policy, values, f"C={calls}" if calls is not None else ""]
+    # Limits are part of the name: a policy at eight calls is not the same run as at sixteen.
+    most = opened.limits.model_dump(exclude_none=True)
+    named = (f"{LIMITS[name]}={value}" for name, value in most.items())
+    parts = [opened.policy, values, *named]
     profile = "paper" if problem.profile == "paper" else ""
     return " ".join(filter(None, (*parts, profile)))
 

@@ -5,8 +5,9 @@ Source: design/evaluation.md#metrics; CoT2-Meta § H.1.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from handlers.learning import metrics
@@ -42,6 +43,8 @@ CALIBRATION: Final[Mapping[str, tuple[Metric, Callable[[Sequence[Stated], int], 
 """Of the answers of one source: what is measured, and how."""
 
 
+WALK = re.compile(r"m[0-9a-f]{12}\.([0-9]{1,6})")
+"""The series of a bench: its memory, and the pass."""
 SAME = "of the calibrated ones"
 """What raw confidence is called where only some of it was calibrated."""
 
@@ -56,9 +59,7 @@ def analysis(
 
     Of each scope of ``batches`` also what came batch by batch, where there are two of them or more.
     """
-    runs: dict[str, list[Case]] = {}
-    for case in cases:
-        runs.setdefault(case.name, []).append(case)
+    runs = by_run(cases)
     found = {name: run_figures(each, everything, shadows) for name, each in runs.items()}
     # Tokens for a point need something to be above. One plain answer at temperature 0 is what
     # everything else claims to improve on.
@@ -72,6 +73,28 @@ def analysis(
     # A single batch was solved with nothing learned, so there is nothing that it could show.
     learning = {scope: progress(each) for scope, each in batches.items() if len(each) > 1}
     return {"episodes": len(cases), "simulated": simulated, "learning": learning, "runs": found}
+
+
+def by_run(cases: Iterable[Case]) -> dict[str, list[Case]]:
+    """Cases by the name of their run, and where one ran on several models or in several passes, by those too."""
+    runs: dict[str, list[Case]] = {}
+    for case in cases:
+        runs.setdefault(case.name, []).append(case)
+    found: dict[str, list[Case]] = {}
+    for name, group in runs.items():
+        models = {case.opened.backbones for case in group}
+        walks = {walk_of(case) for case in group}
+        for case in group:
+            told = f", {case.opened.backbones}" if len(models) > 1 else ""
+            told += f", pass {walk_of(case)}" if len(walks) > 1 else ""
+            found.setdefault(name + told, []).append(case)
+    return found
+
+
+def walk_of(case: Case) -> int:
+    """Which pass over its problems an episode belongs to; a series that a bench made says so."""
+    found = WALK.fullmatch(case.problem.series or "")
+    return 1 if found is None else int(found[1])
 
 
 def run_figures(

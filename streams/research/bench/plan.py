@@ -8,7 +8,9 @@ that share a log share what they have in common.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -21,7 +23,7 @@ from schemas.identity import digest
 from schemas.problem import Limits, Problem
 from streams.producing.perturbing import Perturbation
 from streams.producing.produce import Plan
-from streams.producing.sources import SourceLine, built_in, lines_of
+from streams.producing.sources import BadLine, SourceLine, built_in, lines_of, parse
 from streams.research.bench.recipe import BadRecipe, Before, Data, Recipe, Runs, Sample
 from streams.runtime.embedded.intake import scope_of
 from streams.support.datasets import open_source
@@ -60,6 +62,8 @@ class Options:
         return {name: value for name, value in said.items() if value is not None}
 
 
+OF_THE_RECIPE = ("policy", "settings", "limits", "seed")
+"""Fields of a line that say how it is worked on, which here the recipe does."""
 NAMED = ("policy", "settings", "data", "note")
 """What of a run is named elsewhere, or changes no outcome."""
 
@@ -124,6 +128,15 @@ class Source:
                     continue
                 drawn.add(text)
             yield line
+
+    def answerable(self) -> int:
+        """How many problems it puts: each once, however often it holds it, and no line that is refused."""
+        found = set[tuple[str | None, str]]()
+        for line in self.lines():
+            with suppress(BadLine):
+                record = parse(line.raw)
+                found.add((record.domain, record.id))
+        return len(found)
 
     def traits(self) -> dict[str, dict[str, str]]:
         """What reports may sort its problems by, by problem id."""
@@ -418,6 +431,18 @@ def waits_for(
             if (further := waits_for(recipe, found, before.run, itself=itself)) is not None:
                 return further
     return None
+
+
+def by_the_recipe(lines: Iterable[SourceLine], left_out: Counter[str]) -> Iterator[SourceLine]:
+    """The lines without what a recipe says of all of them, so that each run is its own; ``left_out`` counts it."""
+    for line in lines:
+        try:
+            record = orjson.loads(line.raw)
+            said = [name for name in OF_THE_RECIPE if record.pop(name, None) is not None]
+        except (ValueError, AttributeError, TypeError):
+            said = []  # producing it says what is wrong with the line
+        left_out.update(said)
+        yield SourceLine(line.number, orjson.dumps(record)) if said else line
 
 
 def with_limits(

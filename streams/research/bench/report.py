@@ -46,7 +46,8 @@ def report(
     groups, answers = by_data(results), Answers.of(recipe, results, sources)
     # Runs beside others have no episodes of their own that could be open.
     own = (group for (run, _), group in results.groups.items() if run not in results.beside)
-    wanted = sum(sources[cell.data].problems for cell in results.cells)
+    put = {name: sources[name].answerable() for name in {cell.data for cell in results.cells}}
+    wanted = sum(put[cell.data] for cell in results.cells)
     return {
         "recipe": recipe.recipe,
         "claims": list(recipe.claims),

@@ -219,6 +219,23 @@ def test_an_analysis_is_of_runs_by_name_and_of_scopes_with_more_than_one_batch()
     assert analysis([cases[0], simulated], [], lambda _: ())["simulated"]
 
 
+def test_models_limits_and_passes_are_runs_of_their_own() -> None:
+    def of(name: str, series: str | None = None, **opened: Any) -> Case:
+        made = put(name, "right", opened=opened)
+        return replace(made, problem=made.problem.model_copy(update={"series": series}))
+
+    def names(*cases: Case) -> dict[str, int]:
+        made = analysis(cases, cases, lambda _: ())["runs"]
+        return {name: each["problems"] for name, each in made.items()}
+
+    one, two = (f"m{'0' * 12}.{walk}" for walk in (1, 2))
+    assert names(of("a", one), of("b", one), of("a", two)) == {"cot, pass 1": 2, "cot, pass 2": 1}
+    assert names(of("a"), of("a", backbones="n")) == {"cot, m": 1, "cot, n": 1}
+    assert names(of("a", "mine.1"), of("a", "mine.2")) == {"cot": 2}, "a name that a person chose"
+    bound = of("a", limits=Limits(tokens=50, cost=0.5))
+    assert names(of("a"), bound) == {"cot": 1, "cot tokens=50 cost=0.5": 1}
+
+
 def test_only_a_search_has_figures_of_a_tree_and_only_rewarded_rounds_a_reward() -> None:
     searched = put("a", "right", grown(("1.0.0", "x", 0.5)), opened={"policy": "cot2_meta"})
     found = run_figures([searched], [searched], lambda _: ())

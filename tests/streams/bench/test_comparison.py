@@ -47,6 +47,26 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "mine.jsonl"
 
 
+def test_each_run_is_its_own_whatever_a_line_says_and_what_is_refused_or_repeated_is_not_awaited(
+    mine: str,
+) -> None:
+    """A line's own policy had made episodes of a run that were another's, without a word."""
+    lines = Path(mine).read_text().splitlines()
+    own = json.loads(lines[0]) | {"policy": "self_consistency", "limits": {"calls": 2}, "seed": 5}
+    lines = [json.dumps(own), *lines[1:], lines[1], "{", json.dumps({"id": "x", "problem": ""})]
+    Path(mine).write_text("\n".join(lines) + "\n")
+    with serving(adds) as endpoint:
+        where = ("--base-url", endpoint.env()["OPENAI_BASE_URL"], "--backbone", "openai:check")
+        ran = call("compare", mine, "--policies", "cot,greedy", "--seeds", "2", *where, "--json")
+    assert ran.code == 1, "two lines were refused"
+    assert "1 lines name their policy: here cot does" in ran.err
+    made = ran.json
+    assert made["unfinished"] == 0
+    for each in made["measured"]:
+        assert each["metrics"]["calls"]["value"] == 1.0
+        assert each["episodes"] == 2 * PROBLEMS
+
+
 def adds(asked: Asked) -> Answer:
     """The sum; of a hard problem one more, but to whoever asks at temperature 0."""
     text = json.dumps(asked.body["messages"])

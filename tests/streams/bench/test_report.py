@@ -296,7 +296,8 @@ def made() -> dict[str, Any]:
     results = Results(
         cells, groups, reading=reading, absent=frozenset({"z", "y"}), beside=frozenset({"side"})
     )
-    source = {"note": "few", "sha256": "0" * 64, "wanted": "jsonl", "problems": 2}
+    source: dict[str, Any] = {"note": "few", "sha256": "0" * 64, "wanted": "jsonl", "problems": 2}
+    source |= {"answerable": lambda: 2}
     here: Any = {
         "d": SimpleNamespace(name="d", read="f.jsonl", stands_in=False, **source),
         "away": SimpleNamespace(name="away", read="game24", stands_in=True, **source),

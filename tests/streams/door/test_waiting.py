@@ -110,8 +110,8 @@ def test_what_is_solved_while_an_engine_waits_for_it_is_paid_for_once(serve: Ser
         await asyncio.to_thread(gate.asked.wait, 60)
         async with Engine(LOG, backbone="openai") as engine:
             handle = await engine.submit(problem)
-            while not await engine.records(handle.episode):  # until it is admitted
-                await asyncio.sleep(0.02)
+            async for _ in handle.events():
+                break  # it is admitted
             gate.open.set()
             return [(await aside).answer, (await handle.answer()).answer]
 

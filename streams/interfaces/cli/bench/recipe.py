@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -45,6 +46,7 @@ from streams.research.bench.plan import (
     Options,
     Planner,
     Source,
+    by_the_recipe,
     sources,
     with_limits,
 )
@@ -258,7 +260,8 @@ def _produce(
     with closing(open_log(log, create=True)) as opened:
         for cell in stage:
             source, matched = found[cell.data], recipe.runs[cell.run].matched
-            lines = source.lines()
+            left_out = Counter[str]()
+            lines = by_the_recipe(source.lines(), left_out)
             if matched is not None:
                 # What the other run spent on a problem is this one's limit there: it is on the log
                 # by now, since it was a cell of an earlier stage.
@@ -269,6 +272,8 @@ def _produce(
             refused += len(wrong)
             say_refused(opened, told, wrong, dry=False)
             told.sum_up()
+            for name, count in sorted(left_out.items()):
+                say(f"{source.name}: {count} lines name their {name}: here {cell.run} does")
     return refused
 
 
