@@ -131,9 +131,21 @@ def item_of(log: SqliteLog, episode: str, thresholds: Thresholds = USUAL) -> Ite
     if waiting is not None:
         return waiting
     row = next(reviews.closed(log, NEWEST, episode), None)
+    if row is None and (answered := _answered(log, episode)) is not None:
+        return answered
     if row is None:
         raise usage(f"{episode} has not ended, and asks nobody", field="ID", error="review.open")
     return _item(row, thresholds)
+
+
+def _answered(log: SqliteLog, episode: str) -> Item | None:
+    """What an open episode asked a person whose word no worker has taken up yet: until then it may be another."""
+    for row in reviews.asked(log, NEWEST, episode):
+        question = decode("review.asked", row.body)
+        assert isinstance(question, ReviewAsked)
+        if log.find(row.episode, question.address) is None:
+            return Item(**_of_problem(row), ended=None, reasons=("asked",), asked=question)
+    return None
 
 
 def waiting_of(log: SqliteLog, episode: str) -> Item | None:

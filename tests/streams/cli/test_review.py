@@ -177,3 +177,25 @@ def test_who_waits_stands_among_those_that_have_ended_by_when_they_came(log: Pat
     assert "waits for a person" in call("show", rows[0]["episode"], "--log", log).out
     assert call("review", "answer", rows[0]["episode"], "--score", 0.5, "--log", log).code == 2
     assert queued(log) == ["sum-6", "sum-1", "sum-6", "sum-1"]
+
+
+def test_a_word_may_be_another_until_a_worker_has_taken_it_up(folder: Path) -> None:
+    path = folder / "waiting.db"
+    rows = [{"id": name, "problem": problem} for name, problem in PROBLEMS.items()]
+    given = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    call("produce", "-", "--policy", "reviewed", "--log", path, given=given)
+    works = ("worker", "--backbone", "rehearsal:seed=7", "--until-idle", "--log", path)
+    assert call(*works).code == 1, "some wait for a person"
+    first, *_ = queued(path)
+    where = ("--by", "Ada", "--log", path)
+    for word in (("--wrong",), ("--reference", "56"), ("--reference", "57")):
+        done = call("review", "answer", first, *word, *where)
+        assert done.code == 0, done.err
+        assert first not in queued(path)
+    call(*works)
+    answers = {
+        row["problem_id"]: row["answer"] for row in call("consume", "--json", "--log", path).rows
+    }
+    assert answers[first] == "57", "the newest word"
+    late = call("review", "answer", first, "--reference", "58", *where)
+    assert late.code == 0, "it is a judgement of an answer now"
