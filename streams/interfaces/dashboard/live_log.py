@@ -159,7 +159,8 @@ class LiveLog:
         with self.lock:
             # Another log at the same path has another inode: of the old one nothing holds any more. Nor may
             # anything be shown that was read of a subject before its key was gone.
-            if os.stat(self.path).st_ino != self.file or self._has_erased():
+            erased = self.log.records("learning", kinds=("subject.erased",), after=self.moved)
+            if os.stat(self.path).st_ino != self.file or (self.moved > 0 and any(erased)):
                 self.log.close()
                 self.counts.close()
                 self._begin()
@@ -171,13 +172,6 @@ class LiveLog:
             self.rates.see(time.monotonic(), self.topics())
             self.was_read = True
         return more
-
-    def _has_erased(self) -> bool:
-        """Whether a subject was erased since the last look."""
-        if self.moved <= 0:
-            return False
-        erased = self.log.records("learning", kinds=("subject.erased",), after=self.moved)
-        return next(iter(erased), None) is not None
 
     def _take(self) -> bool:
         """Read a stretch into everything that is kept. Returns whether there is more."""

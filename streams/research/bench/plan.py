@@ -439,10 +439,10 @@ def by_the_recipe(lines: Iterable[SourceLine], left_out: Counter[str]) -> Iterat
         try:
             record = orjson.loads(line.raw)
             said = [name for name in OF_THE_RECIPE if record.pop(name, None) is not None]
+            left_out.update(said)
+            yield SourceLine(line.number, orjson.dumps(record)) if said else line
         except (ValueError, AttributeError, TypeError):
-            said = []  # producing it says what is wrong with the line
-        left_out.update(said)
-        yield SourceLine(line.number, orjson.dumps(record)) if said else line
+            yield line  # producing it says what is wrong with the line
 
 
 def with_limits(
