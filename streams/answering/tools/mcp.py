@@ -80,9 +80,8 @@ class McpTools:
             result = await asyncio.wait_for(client.call_tool(name, arguments), CALL_S)
         except OSError:  # also a call that took too long: the server may do well with the next
             raise
-        except (
-            Exception
-        ) as error:  # the library's own, of a call that failed or a server that is gone
+        # The library's own, of a call that failed or of a server that is gone.
+        except Exception as error:
             if getattr(error, "code", CLOSED) == CLOSED:
                 self._let_go(now)
             return ToolResult(f"{type(error).__name__}: {error}"[:300], "error")

@@ -391,10 +391,9 @@ def references(log: SqliteLog) -> Labels:
 
 def label(labels: Labels, problem: Problem, episode: str) -> References | None:
     """The newest reference of an episode or of its problem."""
-    named = (labels.get(name) for name in (episode, f"{problem.domain}/{problem.id}"))
-    return max((each for each in named if each is not None), default=(0, None), key=itemgetter(0))[
-        1
-    ]
+    names = (episode, f"{problem.domain}/{problem.id}")
+    known = [labels[name] for name in names if name in labels]
+    return max(known, key=itemgetter(0))[1] if known else None
 
 
 def chosen(cases: Iterable[Case], run: str | None) -> list[Case]:

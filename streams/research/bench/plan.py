@@ -353,9 +353,7 @@ class Planner:
         return cell
 
     def _others(self, run: Runs) -> list[Any]:
-        """What else of other runs an outcome hangs on: of the matched one more than its settings, of what comes
-        before its passes.
-        """
+        """What else an outcome hangs on: how the matched run works, and the passes of the one that it goes on with."""
         passes = [
             self.recipe.runs[each.run].passes for each in (run.warm_from, run.continues) if each
         ]
@@ -363,7 +361,10 @@ class Planner:
         if run.matched is not None:
             other = self.recipe.runs[run.matched.run]
             said = other.model_dump(mode="json", exclude_defaults=True, exclude={*NAMED})
-            found.append({"matched": [self.find(other.policy).reference, said]})
+            # Of a policy that is not here nothing is known but its name: its own cells say what is missing.
+            away = other.policy in self.absent
+            policy = other.policy if away else self.find(other.policy).reference
+            found.append({"matched": [policy, said]})
         return found
 
     def most_calls(self, cell: Cell) -> int | None:

@@ -127,11 +127,17 @@ def test_all_of_the_run_that_a_limit_is_taken_from_is_in_it() -> None:
             "a": {"policy": "speed", "matched": {"run": "b"}},
             "b": {"policy": "speed", **of},
         }
-        return planner(recipe(runs)).cells()[0].plan.memory
+        return planner(recipe(runs), by=here).cells()[0].plan.memory
+
+    def here(name: str) -> Any:
+        if name != "speed":
+            raise NoPolicy(name)
+        return SPEED
 
     ways: tuple[Any, ...] = ({}, {"limits": {"calls": 2}}, {"order": "shuffled"}, {"passes": 2})
     assert len({memory(**each) for each in ways}) == len(ways)
     assert memory() == memory(note="in other words")
+    assert memory(policy="own.py:P") != memory(), "also where its policy is not in this build"
 
 
 def test_passes_of_the_run_before_are_in_the_name_of_what_goes_on_with_it() -> None:
