@@ -330,8 +330,8 @@ KNOWN: tuple[Known, ...] = (
         (
             "figure 3 looks for another word than the log's",
             "mechanisms.py",
-            'Unit(case.problem.id, act == "restart")',
-            'Unit(case.problem.id, act == "RESTART")',
+            'Unit(case.about, act == "restart")',
+            'Unit(case.about, act == "RESTART")',
             "streams/bench/test_worlds.py::test_restarts_are_counted_as_the_log_spells_them",
         ),
     ),
