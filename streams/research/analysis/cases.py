@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -209,6 +209,10 @@ class Reading:
     """What each scope spent on learning."""
     consolidated: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
     """How often each scope's rules came out as what, a role at a time: said anew, kept, kept by a fallback."""
+    in_batch: dict[tuple[str, int], tuple[Spent, Counter[str]]] = field(
+        default_factory=dict[tuple[str, int], tuple[Spent, Counter[str]]]
+    )
+    """Both of each batch, by scope and number."""
     makers: dict[str, set[tuple[str, str]]] = field(default_factory=dict[str, set[tuple[str, str]]])
     """Which model answered in which role while a scope learned."""
     scopes: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
@@ -298,6 +302,7 @@ class Reading:
             case Completed() as event:
                 scope, made = scope_of(record.episode), (role_of(event), event.model)
                 self.learning.setdefault(scope, Spent()).add(event)
+                self._batch_of(record.episode)[0].add(event)
                 self.makers.setdefault(scope, set()).add(made)
             # A revision closes a batch again without what a
             # person had forgotten: its members are known.
@@ -309,8 +314,27 @@ class Reading:
                 self.lessons[parts[0], parts[1]] += 1
             case KnowledgeConsolidated(result=result):
                 self.consolidated.setdefault(scope_of(record.episode), Counter())[result] += 1
+                self._batch_of(record.episode)[1][result] += 1
             case _:
                 pass
+
+    def _batch_of(self, episode: str) -> tuple[Spent, Counter[str]]:
+        scope, number, _ = learning_parts(episode) or (scope_of(episode), 0, None)
+        return self.in_batch.setdefault((scope, number), (Spent(), Counter()))
+
+    def learned_from(self, scope: str, series: Set[str]) -> list[tuple[Spent, Counter[str]]]:
+        """What a scope spent and came to in the batches that hold a problem of these series."""
+        return [
+            found
+            for number, members in sorted(self.members.get(scope, {}).items())
+            if (found := self.in_batch.get((scope, number))) is not None
+            and any(self.series_of(member) in series for member in members)
+        ]
+
+    def series_of(self, episode: str) -> str | None:
+        """The series that an episode's problem was put in."""
+        admitted = self.journals.get(episode, {}).get("admitted")
+        return admitted.problem.series if isinstance(admitted, ProblemAdmitted) else None
 
     def reference(self, episode: str) -> References | None:
         """The label of an episode's problem, where one came."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from state.folds.costs import Spent
 from streams.engine.policies import NoPolicy, find
 from streams.research.analysis.figures import confidences, outcomes
 from streams.research.analysis.found import total_of
@@ -203,9 +204,19 @@ def learning(results: Results, cells: Sequence[Cell]) -> dict[str, Any]:
     """What learning cost and came to, in every scope that problems of these cells fell into; a column of its own."""
     # By what problems fell into and not by the cell's
     # own scope: a line may carry a domain of its own.
-    scopes = {scope for cell in cells for scope in results.reading.scopes.get(cell.series, ())}
-    came = sum((results.reading.consolidated.get(s, Counter()) for s in scopes), Counter[str]())
-    spent = [results.reading.learning[s] for s in sorted(scopes) if s in results.reading.learning]
+    reading, series = results.reading, {cell.series for cell in cells}
+    scopes = {scope for name in series for scope in reading.scopes.get(name, ())}
+    others = {s for name, found in reading.scopes.items() if name not in series for s in found}
+    came, spent = Counter[str](), list[Spent]()
+    for scope in sorted(scopes):
+        # A run that goes on with another's memory pays for its own batches alone.
+        if scope in others:
+            for cost, results_of in reading.learned_from(scope, series):
+                spent.append(cost)
+                came += results_of
+            continue
+        came += reading.consolidated.get(scope, Counter())
+        spent += [reading.learning[scope]] if scope in reading.learning else []
     return {
         "calls": sum(each.calls for each in spent),
         "tokens": total_of([each.tokens for each in spent]),

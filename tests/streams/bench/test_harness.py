@@ -231,6 +231,38 @@ def test_learning_is_counted_whatever_domains_the_lines_carry(
     assert told == {"one": spent, "two": 0}
 
 
+def test_learning_of_a_memory_that_runs_share_counts_for_the_one_whose_problems_taught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of the runs was told all of it, so that their sum was a multiple of what was paid."""
+    monkeypatch.chdir(tmp_path)
+    recipe = changed(
+        ["data"], {"first": {"source": "game24:901-906"}, "then": {"source": "game24:911-913"}}
+    )
+    mc2 = {"policy": "mc2", "settings": {"batch_size": 3}}
+    recipe["runs"] = {
+        "learn": {**mc2, "data": ["first"], "passes": 2},
+        "after": {**mc2, "data": ["then"], "continues": {"run": "learn", "data": "first"}},
+    }
+    recipe["tables"] = []
+    Path("mine.yaml").write_text(json.dumps(recipe))
+    done = call(
+        "bench", "run", "mine.yaml", "--backbone", "rehearsal:seed=2", "--log", "a.db", "--json"
+    )
+    assert done.code == 0, done.err
+    query = """select cast(substr(episode, length(rtrim(episode, '0123456789')) + 1) as integer) > 4, count(*)
+      from records where kind = 'completed' and episode like 'b/%' group by 1 order by 1"""
+    with closing(SqliteLog("a.db")) as log:
+        (_, first), (_, later) = log.db.execute(query).fetchall()
+    told = {each["run"]: each["learning"]["calls"] for each in done.json["measured"]}
+    assert told == {"learn": first, "after": later}
+    ruled = {
+        each["run"]: sum(each["learning"]["consolidations"].values())
+        for each in done.json["measured"]
+    }
+    assert ruled["learn"] > ruled["after"] > 0
+
+
 def test_rules_that_a_fallback_kept_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
