@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from streams.support.web.bodies import Refused
     from streams.support.web.hosts import Hosts
 
 POLICY: Final = "content-security-policy"
@@ -48,8 +49,8 @@ class Guard:
     # scripts would then read what only this machine can reach. The host that a browser names is the
     # one thing that such a page cannot choose, so it is looked at before anything is answered.
 
-    def __init__(self, app: ASGIApp, hosts: Hosts) -> None:
-        self.app, self.hosts = app, hosts
+    def __init__(self, app: ASGIApp, hosts: Hosts, refused: Refused | None = None) -> None:
+        self.app, self.hosts, self.refused = app, hosts, refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -69,9 +70,9 @@ class Guard:
 
         said = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
         if len(said) != 1 or not self.hosts.answered(said[0]):
-            from starlette.responses import PlainTextResponse
+            from streams.support.web.bodies import plain
 
-            refusal = PlainTextResponse("not a name that is answered here\n", 421)
+            refusal = (self.refused or plain)(421, "not a name that is answered here")
             await refusal(scope, receive, guarded)
             return
         await self.app(scope, receive, guarded)

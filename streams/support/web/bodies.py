@@ -10,7 +10,13 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    Refused: TypeAlias = Callable[[int, str], ASGIApp]
+    """The answer to what is refused, by its status and why."""
 
 BODY_S: Final = 20.0
 """Seconds for a whole body."""
@@ -19,11 +25,16 @@ LINGER_S: Final = 5.0
 reset, and the answer may be lost with it."""
 
 
+def plain(status: int, why: str) -> ASGIApp:
+    """A refusal as a line of text."""
+    return PlainTextResponse(f"{why}\n", status)
+
+
 class Bodies:
     """Takes bodies of at most so many bytes by POST. Whoever reads one is told by an ``HTTPException``."""
 
-    def __init__(self, app: ASGIApp, most_bytes: int) -> None:
-        self.app, self.most_bytes = app, most_bytes
+    def __init__(self, app: ASGIApp, most_bytes: int, refused: Refused | None = None) -> None:
+        self.app, self.most_bytes, self.refused = app, most_bytes, refused or plain
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -36,9 +47,9 @@ class Bodies:
         length = None if chunked else int(said.get(b"content-length", b"0"))
         app: ASGIApp = self.app
         if length != 0 and scope["method"] != "POST":
-            app = PlainTextResponse("a body is taken by POST alone\n", 400)
+            app = self.refused(400, "a body is taken by POST alone")
         elif length is not None and length > self.most_bytes:
-            app = PlainTextResponse(_too_much(self.most_bytes) + "\n", 413)
+            app = self.refused(413, _too_much(self.most_bytes))
         # Also around a refusal, whose sender may still be sending.
         body = _Body(receive, send, self.most_bytes, announced=length)
         await app(scope, body.receive, body.send)

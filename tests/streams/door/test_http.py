@@ -354,3 +354,21 @@ def test_what_clients_of_openai_may_leave_open_is_taken(door: Here) -> None:
         )
         assert (refused.status_code, refused.json()["error"]["param"]) == (400, "problem")
     assert door.client().models.retrieve("cot").id == "cot"
+
+
+def test_what_is_refused_before_it_is_read_is_said_in_the_same_form(door: Here) -> None:
+    with door.http() as http:
+        where, json_type = "/v1/chat/completions", {"content-type": "application/json"}
+        for status, code, said in (
+            (
+                413,
+                "request_too_large",
+                http.post(where, content=b" " * 2_000_000, headers=json_type),
+            ),
+            (400, "bad_request", http.request("GET", "/v1/models", content=b"{}")),
+            (421, "misdirected_request", http.get("/v1/models", headers={"host": "elsewhere"})),
+            (403, "forbidden", http.get("/v1/models", headers={"origin": "http://elsewhere"})),
+            (415, "unsupported_media_type", http.post(where, content=b"a=b")),
+            (405, "method_not_allowed", http.put(where, content=b"")),
+        ):
+            assert (said.status_code, said.json()["error"]["code"]) == (status, code)

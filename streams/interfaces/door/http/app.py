@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, Request
@@ -18,7 +17,7 @@ from streams.interfaces.door.access import Refused
 from streams.interfaces.door.errors import Error
 from streams.interfaces.door.http.door import CARRIED, Door, status_of, told
 from streams.interfaces.door.http.routes import router
-from streams.interfaces.door.origins import Origins
+from streams.interfaces.door.origins import Origins, code_of, refused
 from streams.interfaces.door.service import Service
 from streams.support.web.bodies import Bodies
 
@@ -65,7 +64,8 @@ def app_of(
         )
     # From the outside in: whom the request names, which page sent it, and only then how much it
     # brings. What is refused by the first is not even read.
-    return Guard(Origins(Bodies(inner, MOST_BYTES), hosts, origins), hosts)
+    read = Bodies(inner, MOST_BYTES, refused)
+    return Guard(Origins(read, hosts, origins), hosts, refused)
 
 
 async def _said(request: Request, error: Exception) -> JSONResponse:
@@ -79,7 +79,7 @@ async def _said(request: Request, error: Exception) -> JSONResponse:
             place = ".".join(str(part) for part in first["loc"] if part not in outer)
             return JSONResponse(told(Error(first["msg"], code="input.field", field=place)), 400)
         case HTTPException():
-            kind, code = "invalid_request_error", HTTPStatus(error.status_code).name.lower()
+            kind, code = "invalid_request_error", code_of(error.status_code)
             said = {"message": error.detail, "type": kind, "param": None, "code": code}
             return JSONResponse({"error": said}, error.status_code, dict(error.headers or {}))
         case _:
