@@ -23,6 +23,26 @@ from tests.laws.worlds import EPISODE, Paced, finished, replay
 FRACTIONS = st.floats(0, 1)
 
 
+BOUNDS = st.builds(
+    Limits,
+    calls=st.none() | st.integers(1, 99),
+    tokens=st.none() | st.integers(1, 99),
+    cost=st.none() | st.floats(0.1, 9.0),
+    seconds=st.none() | st.floats(0.1, 9.0),
+)
+
+
+@given(BOUNDS, BOUNDS)
+def test_a_limit_within_another_is_the_lower_of_both_and_no_new_one(
+    own: Limits, most: Limits
+) -> None:
+    held = own.within(most)
+    for name in ("calls", "tokens", "cost", "seconds"):
+        mine, theirs = getattr(own, name), getattr(most, name)
+        found = getattr(held, name)
+        assert found == (mine if mine is None or theirs is None else min(mine, theirs))
+
+
 # -- shares -----------------------------------------------------------------------------------------
 
 

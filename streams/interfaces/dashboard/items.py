@@ -19,6 +19,7 @@ from state.folds.grades import Known
 from state.folds.lives import ItemUsage, name_of
 from state.folds.memory import MemoryFold
 from state.folds.state import State
+from streams.interfaces.dashboard.words import number_in
 from streams.research.analysis.effects import Measured, Probed, most_probed
 from streams.runtime.embedded.log import SqliteLog
 from streams.telemetry.figures import BatchFigures
@@ -101,7 +102,7 @@ def items(
     """
     kind = "rule" if wanted.get("kind") == "rule" else "lesson"
     at = wanted.get("at", "")
-    number = int(at) if at.isdecimal() and len(at) < 19 else None
+    number = number_in(at)
     fold = state.memories.get(scope)
     lives = [life for life in state.lives.known.values() if life.scope == scope]
     of_kind = [life for life in lives if life.item.kind == kind]
@@ -112,8 +113,7 @@ def items(
     found.sort(key=_order(order, measured))
     # Pages are counted by place and not by id: orders change as uses come in,
     # and a list may jump a little.
-    said = wanted.get("from", "")
-    first = int(said) if said.isdecimal() and len(said) < 19 else 0
+    first = number_in(wanted.get("from", "")) or 0
     # An item that was right in half of its uses is good where a tenth is
     # right: the scope is the measure.
     among = among_all(batches, scope)

@@ -13,6 +13,7 @@ from streams.interfaces.cli.letters import DeadLetter, letter, letters
 from streams.interfaces.cli.replaying import send_on
 from streams.interfaces.dashboard.guard import may_change
 from streams.interfaces.dashboard.live_log import LiveLog
+from streams.interfaces.dashboard.words import number_in
 from streams.producing.sources import BadLine
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ NOT_THE_TOKEN: Final = "that is not the token"
 def letters_page(live_log: LiveLog, asked: Mapping[str, str]) -> dict[str, Any]:
     """Dead letters, newest first."""
     said = asked.get("from", "")
-    first = int(said) if said.isdecimal() and len(said) < 19 else 0
+    first = number_in(said) or 0
     with live_log.looking() as log:
         found = list(letters(log))
     found.reverse()

@@ -13,6 +13,7 @@ from streams.interfaces.cli.errors import CliError
 from streams.interfaces.cli.finding import find_episode
 from streams.interfaces.cli.reviews import Item, is_judged, item_of, judgement, put, queue
 from streams.interfaces.dashboard.live_log import LiveLog
+from streams.interfaces.dashboard.words import number_in
 from streams.runtime.embedded.queries.reviews import NEWEST
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ WORDS: Final[Mapping[str, Mapping[str, Any]]] = {
 def reviews_page(live_log: LiveLog, asked: Mapping[str, str]) -> dict[str, Any]:
     """The answers that wait for a person, newest first."""
     said = asked.get("before", "")
-    before = int(said) if said.isdecimal() and len(said) < 19 else NEWEST
+    number = number_in(said)
+    before = NEWEST if number is None else number
     with live_log.looking() as log:
         found = list(islice(queue(log, before=before), PAGE + 1))
     older = found[PAGE - 1].offset if len(found) > PAGE else None

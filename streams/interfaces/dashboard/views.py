@@ -27,6 +27,7 @@ from streams.interfaces.dashboard import (
     reviewing,
 )
 from streams.interfaces.dashboard.live_log import LiveLog
+from streams.interfaces.dashboard.words import number_in
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.reading import reading
 from streams.views.rows import rows
@@ -54,9 +55,8 @@ STATUSES: Final = ("answered", "abstained", "exhausted", "failed")
 
 def before(asked: Asked) -> int:
     """Where a page of a list begins: at the newest unless it is said."""
-    # More digits than SQLite's integers have would be an error there, and not an empty page.
-    said = asked.get("before", "")
-    return int(said) if said.isdecimal() and len(said) < 19 else listing.NEWEST
+    found = number_in(asked.get("before", ""))
+    return listing.NEWEST if found is None else found
 
 
 def overview_page(live_log: LiveLog, asked: Asked) -> dict[str, Any]:

@@ -151,3 +151,8 @@ GLOBALS: Mapping[str, Callable[..., Any]] = {
     "scope_parts": scope_parts,
     "recorded": plain,
 }
+
+
+def number_in(said: str) -> int | None:
+    """The whole number that a part of an address is; nothing where it is none, or longer than SQLite's are."""
+    return int(said) if said.isdecimal() and len(said) < 19 else None

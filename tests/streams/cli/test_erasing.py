@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from schemas.subjects import MARK
-from streams.interfaces.dashboard.live_log import LiveLog
 from streams.runtime.embedded.keys import Keys
 from streams.runtime.embedded.lines import lines_of
 from streams.runtime.embedded.log import SqliteLog
@@ -107,21 +106,6 @@ def said_of(log: Path, mark: str) -> set[str]:
 
 
 # -- what must be gone -------------------------------------------------------------------------
-
-
-def test_a_dashboard_that_runs_shows_no_more_of_whom_it_read_before(log: Path) -> None:
-    ok("worker", *IDLE, "--log", log)
-    live_log, mark = LiveLog(log), mark_of(log)
-
-    def shown() -> set[str]:
-        while live_log.look():
-            pass
-        return {life.scope for life in live_log.state.lives.known.values()}
-
-    with closing(live_log.log), closing(live_log.counts):
-        before = shown()
-        assert erase(log, ANN, "--yes").code == 0
-        assert shown() == {scope for scope in before if mark not in scope} < before
 
 
 def test_a_subjects_texts_are_found_in_no_byte_and_all_else_verifies(

@@ -462,3 +462,9 @@ def test_a_log_that_is_not_there_or_a_port_that_is_taken_is_told_at_once(
         taken = call("dashboard", "--log", worked, "--listen", place)
     assert taken.code == 6
     assert taken.err.startswith(f"{place}: Address already in use [web.taken, exit 6]")
+
+
+@pytest.mark.parametrize("said", ["", "x", "-1", "1" * 19, "9" * 5_000])
+def test_what_is_no_number_of_a_page_is_none(said: str) -> None:
+    assert words.number_in(said) is None
+    assert words.number_in("1" * 18) == int("1" * 18)

@@ -177,6 +177,7 @@ def test_listed_origins_and_our_own_may_ask(serve: Serve) -> None:
         said = http.get("/v1/models", headers={"origin": listed})
         assert said.headers["access-control-allow-origin"] == listed
         asked = {"origin": listed, "access-control-request-method": "POST"}
+        asked["access-control-request-headers"] = "content-type,x-stainless-lang,last-event-id"
         assert http.options("/v1/problems", headers=asked).status_code == 200
         assert http.get("/v1/models", headers={"origin": here.url}).status_code == 200
 
