@@ -14,8 +14,9 @@ from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from orjson import dumps
 
@@ -76,6 +77,7 @@ def ascends(addresses: list[str]) -> bool:
     return all(numbers == sorted(numbers) for numbers in lanes.values())
 
 
+@example(fates=["lost", "written", "unheard", "last"], drains_after=10)
 @given(
     st.lists(st.sampled_from(FATES), min_size=1, max_size=7),
     st.none() | st.integers(1, 12),
@@ -180,6 +182,56 @@ def test_a_late_copy_of_a_former_claim_takes_nothing_from_the_owner() -> None:
     said = a_log(2, 3, [(0, 5 + rng.randrange(2))])
     assert [each.address for each in said].count("claimed.0") == 2
     assert len(placed(said).journal("p/d/1/r")) == 6
+
+
+@given(
+    st.lists(st.sampled_from(["next", "over", "parked"]), min_size=1, max_size=25),
+    st.integers(0, 60),
+    st.lists(st.integers(0, 24), max_size=6),
+)
+def test_who_begins_at_a_checkpoint_takes_no_late_copy_for_an_admission(
+    acts: list[str], cut: int, copies: list[int]
+) -> None:
+    """Not even of what was closed long ago, and is not in the index yet: it would be worked on twice."""
+    said: list[LogRecord] = []
+    for act in acts:
+        asked = sum(each.kind == "problem.admitted" for each in said)
+        going = [f"p/d/{n}/r" for n in range(asked)]
+        for each in said:
+            if each.kind in ("episode.closed", "episode.parked"):
+                going.remove(each.episode)
+        if act == "next" or not going:
+            name, body = f"p/d/{asked}/r", dumps({"offset": 3 * asked})
+            said.append(LogRecord(name, "admitted", "problem.admitted", -1, body))
+        else:
+            ends = ("closed", "episode.closed") if act == "over" else ("parked", "episode.parked")
+            said.append(LogRecord(going[len(said) % len(going)], *ends, -1, b"{}"))
+    end = cut % (len(said) + 1)
+    admitted = [each for each in said[:end] if each.kind == "problem.admitted"]
+    late = [admitted[n % len(admitted)] for n in copies if admitted]
+    told = [*said[:end], *late, *said[end:]]
+    whole = read(EventsFold(), told, 0, end)
+    last = max((orjson.loads(each.body)["offset"] for each in admitted), default=-1)
+    asked_from = whole.needed_from()
+    fresh = EventsFold(
+        asked_from=last + 1 if asked_from is None else asked_from, upto=whole.needed()
+    )
+    shelved = {each for each, times in whole.parked.items() if times > 0}
+    read(fresh, told, fresh.upto, len(told))
+    read(whole, told, end, len(told))
+    assert {*fresh.open} | shelved == {*whole.open}
+    # Of what lies on the shelf nothing is open here, but for what was admitted behind the beginning.
+    assert all(fresh.parked.get(each) == 1 for each in shelved & {*fresh.open})
+
+
+def read(fold: EventsFold, told: Sequence[LogRecord], start: int, end: int) -> EventsFold:
+    """The fold after these records, as the owner has it: what is closed is relayed at once, and forgotten."""
+    for offset, each in enumerate(told[start:end], start):
+        if fold.take(offset, each) and each.kind == "problem.admitted":
+            fold.asked[each.episode] = orjson.loads(each.body)["offset"]
+        elif each.kind == "episode.closed":
+            fold.forget(each.episode)
+    return fold
 
 
 def test_a_late_copy_of_a_checkpoint_is_not_the_latest() -> None:

@@ -19,11 +19,12 @@ def checkpoint_of(worker: KafkaWorker, owned: Owned, waiting: list[str]) -> dict
     """The checkpoint of a partition.
 
     ``from`` is the lowest offset that an open or unrelayed episode needs, ``claim`` the one in force
-    there, ``source`` the highest admitted offset of `problems`. The rest says how far the owner is (`learning`
-    and `feedback` over all partitions) and what is still under way.
+    there, ``asked_from`` the lowest offset of `problems` that such an episode has, ``source`` the highest that
+    was admitted. The rest says how far the owner is (`learning` and `feedback` over all partitions) and what is
+    still under way.
     """
     fold = owned.fold
-    start = fold.needed()
+    start, asked_from = fold.needed(), fold.needed_from()
     parked = owned.parked()
     waiting = [*waiting, *owned.unanswered()]
     # What waits for a version or a person does not move by itself, and must not keep a worker from being idle.
@@ -38,6 +39,7 @@ def checkpoint_of(worker: KafkaWorker, owned: Owned, waiting: list[str]) -> dict
         "epoch": owned.events.epoch,
         "from": start,
         "claim": fold.fence.in_force(start),
+        "asked_from": owned.source + 1 if asked_from is None else asked_from,
         "source": owned.source,
         "problems": owned.position,
         "events": fold.upto,
@@ -64,4 +66,5 @@ def fitted(noted: dict[str, Any], sizes: Sizes) -> dict[str, Any]:
     first = min(noted["parked"][len(parked) :], key=itemgetter(4))
     if first[4] >= noted["from"]:
         return {**noted, "parked": parked}
-    return {**noted, "parked": parked, "from": first[4], "claim": first[5]}
+    # Which problem that one was is not noted: of none is it said that it was done with.
+    return {**noted, "parked": parked, "from": first[4], "claim": first[5], "asked_from": 0}

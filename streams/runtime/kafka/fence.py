@@ -8,6 +8,7 @@ whoever sent it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -92,6 +93,8 @@ class EventsFold:
     """What open episodes said; nothing is kept of one that was admitted and waits."""
     began: dict[str, int] = field(default_factory=dict[str, int])
     """Offset of an open episode's admission."""
+    asked: dict[str, int] = field(default_factory=dict[str, int])
+    """Where on ``problems`` the problem of an open episode lies, as far as its reader said so."""
     closed: Closings = field(default_factory=set[str])
     sets: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """Open set episodes and their members. These are kept until all of them are done with."""
@@ -99,6 +102,8 @@ class EventsFold:
     """The open set of each member."""
     parked: dict[str, int] = field(default_factory=dict[str, int])
     """How often an episode was parked more than adopted."""
+    asked_from: int = 0
+    """Problems before this place on ``problems`` were closed, or lay on a shelf, where the reader began."""
     upto: int = 0
     stale: int = 0
     repeated: int = 0
@@ -131,6 +136,13 @@ class EventsFold:
         first = "opened" if is_set(said.episode) else "admitted"
         if said.address != first or said.episode in self.open or said.episode in self.closed:
             return False
+        if (
+            first == "admitted"
+            and self.asked_from
+            and orjson.loads(said.body)["offset"] < self.asked_from
+        ):
+            # A copy that came late: problems are admitted in their order. That it is closed need not be known yet.
+            return False
         members: tuple[str, ...] = ()
         if first == "opened":
             members = tuple(orjson.loads(said.body).get("members") or ())
@@ -159,17 +171,20 @@ class EventsFold:
     def forget(self, episode: str) -> None:
         """Drop the journal of an episode that is closed and relayed; of a set with those of its members."""
         for each in (*self.sets.pop(episode, ()), episode):
-            self.open.pop(each, None)
-            self.began.pop(each, None)
-            self.parked.pop(each, None)
-            self.within.pop(each, None)
+            for kept in (self.open, self.began, self.asked, self.parked, self.within):
+                kept.pop(each, None)
             self.closed.add(each)
 
     def needed(self) -> int:
-        """The lowest offset that an open or unrelayed episode still needs; parked ones lie on a shelf.
+        """The lowest offset that an open or unrelayed episode still needs; parked ones lie on a shelf."""
+        return min((self.began[each] for each in self._needing()), default=self.upto)
 
-        The parked members of a set do not: they go on together, or not at all.
-        """
+    def needed_from(self) -> int | None:
+        """The lowest place on ``problems`` of those episodes; None where there are none."""
+        episodes = (each for each in self._needing() if each not in self.sets)
+        return min((self.asked.get(each, 0) for each in episodes), default=None)
+
+    def _needing(self) -> Iterator[str]:
+        # The parked members of a set lie on no shelf: they go on together, or not at all.
         shelved = {e for e, times in self.parked.items() if times > 0 and e not in self.within}
-        needed = (at for e, at in self.began.items() if e not in shelved)
-        return min(needed, default=self.upto)
+        return (each for each in self.began if each not in shelved)

@@ -82,7 +82,8 @@ class Owned:
         claim = int(checkpoint["claim"])
         fence = Fence(claim, [claim] if claim >= 0 else [])
         start = int(checkpoint["from"])
-        fold = EventsFold(fence, closed=past, upto=start)
+        asked_from = int(checkpoint.get("asked_from", 0))
+        fold = EventsFold(fence, closed=past, asked_from=asked_from, upto=start)
         parked = {str(e): Shelved(*place) for e, *place in checkpoint["parked"] if len(place) == 5}
         # What is parked behind the start is met as the partition is read.
         shelf = {e: each for e, each in parked.items() if each.offset < start}

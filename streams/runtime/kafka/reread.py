@@ -43,6 +43,7 @@ class Rereader:
         if episode in fold.open and owned.shelf.pop(episode, None) is not None:
             owned.fold.open[episode] = fold.open[episode]
             owned.fold.began[episode] = shelved.offset
+            owned.fold.asked[episode] = owned.admitted(episode).offset
             owned.fold.parked[episode] = fold.parked.get(episode, 0)
 
     async def _records(

@@ -52,6 +52,7 @@ class EventsConsumer:
 
     def _admitted(self, owned: Owned, episode: str) -> None:
         event = owned.admitted(episode)
+        owned.fold.asked[episode] = event.offset
         owned.source = max(owned.source, event.offset)
         # From here on the index knows the text, which was held apart until the admission counts.
         owned.texts.pop((event.problem.domain, event.problem.id), None)
