@@ -29,7 +29,7 @@ from streams.runtime.kafka.judged import KeptJudgements
 from streams.runtime.kafka.kept import KeptRows
 from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.snapshot import ViewSnapshot
-from streams.runtime.kafka.view import View
+from streams.runtime.kafka.view import View, ViewRecords
 from tests.laws.series import reflected
 from tests.memory_kafka.broker import Broker
 from tests.memory_kafka.fixture import in_memory
@@ -262,3 +262,26 @@ def test_what_is_said_of_one_problem_is_said_of_no_other() -> None:
     assert [rows.reference("d", each) for each in ("1", "11", "")] == [None] * 3
     assert rows.about(("d", "11")) == rows.about(("p/d/1/00",)) == []
     assert len(rows.about(("d", "1"))) == len(rows.about(("p/d/1/0",))) == 1
+
+
+def test_a_problem_s_runs_are_found_by_their_names_and_by_what_they_say(tmp_path: Path) -> None:
+    """Whoever named them: of one id in another domain none is, and what may not stand there is no run at all."""
+    with in_memory(PARTITIONS) as (place, broker):
+        told, reader = Told(place, broker, 1), Reader(place, tmp_path / "w")
+        run, mine = reflected(None, None, True), Feedback(domain="d", problem_id="x", verdict=True)
+        for name in ("p/d/x/r", "p/d/x/taken-1", "p/strange/y/r", "q/p/d/x/r/0/probe/1"):
+            told.learns(name, "reflected", run)
+        told.learns("p/d/x/closed", "reflected", PartitionClaimed(worker="w"))
+        told.learns("p/d/x/closed", "reflected", run)  # the first of an id is there already
+        told.learns("p/e/x/r", "reflected", reflected(None, None, True, "e"))
+        read_on(reader, broker, random.Random(1))
+        wanted = ["p/d/x/r", "p/d/x/taken-1", "p/strange/y/r"]
+        assert reader.view.episodes_of(mine) == wanted
+        assert reader.view.knows("p/d/x/closed", "reflected")
+        assert reader.view.reflection("p/d/x/closed") is None
+        assert reader.view.reflection("p/strange/y/r") == run
+        found = ViewRecords(reader.view)
+        assert [*found.episodes("s", "p/d/x/")] == wanted[:2]
+        assert found.find("p/d/x/r", "reflected") == run
+        assert found.find("p/d/x/closed", "reflected") is None
+        reader.die()
