@@ -39,8 +39,8 @@ class Sample:
     labels: Labels = ()
 
 
-# Four tables, since each kind of process exposes others: a dashboard what it reads of a log, a
-# worker what it does. On Kafka nobody sees the whole log, so that a worker there counts for
+# Five tables, since each kind of process exposes others: a dashboard what it reads of a log, a
+# worker what it does, a door what came to it. On Kafka nobody sees the whole log, so that a worker there counts for
 # itself what elsewhere is counted from it. Sums over several sources would count twice what
 # stands in two of them.
 OF_LOG: Final[Mapping[str, Metric]] = MappingProxyType(
@@ -140,8 +140,20 @@ OF_KAFKA: Final[Mapping[str, Metric]] = MappingProxyType(
         ),
     }
 )
+OF_DOOR: Final[Mapping[str, Metric]] = MappingProxyType(
+    {
+        "metalogue_door_requests_total": Metric(
+            "counter", "Requests that a door answered, by what they asked", ("route", "status")
+        ),
+        "metalogue_door_request_seconds": Metric(
+            "histogram", "What it took until the response began", ("route",)
+        ),
+        "metalogue_door_requests_open": Metric("gauge", "Requests under way, streams among them"),
+        "metalogue_door_answers_awaited": Metric("gauge", "Answers that a door waits for"),
+    }
+)
 METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
-    {**OF_BOTH, **OF_LOG, **OF_WORKER, **OF_KAFKA}
+    {**OF_BOTH, **OF_LOG, **OF_WORKER, **OF_KAFKA, **OF_DOOR}
 )
 ESCAPES: Final = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 """What a label's value may not hold as it is."""

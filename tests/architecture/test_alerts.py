@@ -21,7 +21,7 @@ COMMAND = re.compile(r"`metalogue ([^`]*)`")
 MINUTES = 120
 """How long each scenario lasts."""
 
-# What two workers and a dashboard expose while all is well, in Prometheus' notation: first value, step, times.
+# What two workers, a dashboard and a door expose while all is well, in Prometheus' notation: first value, step, times.
 BUSY = "0+60x120"
 WELL = {
     f'metalogue_{name}{{job="m",instance="{worker}"{labels}}}': values
@@ -46,6 +46,9 @@ WELL = {
         ("repeated_completions_total", "", "0x120"),
         ("episodes_parked", "", "0x120"),
         ("log_read_age_seconds", "", "1x120"),
+        ("door_requests_total", ',route="chat",status="200"', BUSY),
+        ("door_requests_total", ',route="chat",status="504"', "0+1x120"),
+        ("door_requests_total", ',route="chat",status="429"', "0+1x120"),
     )
 }
 GONE = "_"
@@ -87,6 +90,18 @@ TROUBLE: dict[str, tuple[set[str], dict[str, str]]] = {
     ),
     "a batch that lacks a member": ({"Blocked"}, {"batches_learned_total": "9x120"}),
     "parked": ({"Parked"}, {"episodes_parked": "0x60 1x59"}),
+    "a door whose log is away": (
+        {"DoorFails"},
+        {"door_requests_total{status=504}": "0+1x100 100+20x19"},
+    ),
+    "guests who are put off": (
+        {"DoorPutsOff"},
+        {"door_requests_total{status=429}": "0+1x80 80+20x39"},
+    ),
+    "guests who were put off for a moment": (
+        set(),
+        {"door_requests_total{status=429}": "0+1x113 113+20x6"},
+    ),
     "dead letters": ({"DeadLetters"}, {"dead_letters_total": "3x90 5x29"}),
 }
 
@@ -101,8 +116,8 @@ def told_of(changes: dict[str, str]) -> list[dict[str, str]]:
     left, series = set(changes), dict(WELL)
     for name in WELL:
         stem = name.partition("{")[0].removeprefix("metalogue_")
-        topic = re.search(r'topic="(\w+)"', name)
-        for key in (stem, f"{stem}{{topic={topic[1]}}}" if topic else stem):
+        label = re.search(r'(topic|status)="(\w+)"', name)
+        for key in (stem, f"{stem}{{{label[1]}={label[2]}}}" if label else stem):
             if key in changes:
                 series[name] = changes[key]
                 left.discard(key)

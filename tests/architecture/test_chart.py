@@ -31,6 +31,13 @@ OLDEST, NEWEST = "1.27", "1.37"
 EVERYTHING: dict[str, Any] = {
     "log": "kafka://one:9092,two:9092/team",
     "dashboard": {"enabled": True, "allowedHosts": ["pages.example"]},
+    "door": {
+        "enabled": True,
+        "tokens": {"secret": "guests"},
+        "policies": ["mc2", "cot"],
+        "allowedHosts": ["answers.example"],
+        "allowedOrigins": ["https://pages.example"],
+    },
     "topics": {"replicas": 3, "minIsr": 2},
     "worker": {"storage": ""},
     "keda": {"enabled": True, "prometheus": "http://prometheus:9090", "selector": 'job="team"'},
@@ -87,8 +94,8 @@ def test_kubernetes_takes_what_the_chart_makes(values: dict[str, Any], version: 
 def test_the_chart_runs_commands_of_ours() -> None:
     objects = rendered(EVERYTHING)
     commands = {each["metadata"]["name"]: args for each in objects for args in arguments(each)}
-    names = {"release-topics", "release-worker", "release-projector", "release-dashboard"}
-    assert set(commands) == names
+    names = {"topics", "worker", "projector", "dashboard", "door"}
+    assert set(commands) == {f"release-{name}" for name in names}
     assert [words for words in commands.values() if not understood(words)] == []
     assert commands["release-topics"][-4:] == ["--replicas", "3", "--min-isr", "2"]
 
@@ -123,6 +130,25 @@ def test_workers_keep_their_index_and_go_one_by_one() -> None:
 
 
 @needs_tools
+def test_doors_let_in_whom_a_secret_names_and_are_probed_beside_their_service() -> None:
+    door, service = (of(rendered(EVERYTHING), k, "release-door") for k in ("Deployment", "Service"))
+    pod = door["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    ports = {each["name"]: each["containerPort"] for each in container["ports"]}
+    assert service["spec"]["ports"][0]["targetPort"] == "http"
+    probes = {container[f"{each}Probe"]["httpGet"]["port"] for each in ("liveness", "readiness")}
+    assert probes == {"web"}
+    args = container["args"]
+    assert args[args.index("--metrics") + 1] == f"0.0.0.0:{ports['web']}"
+    assert args[args.index("--listen") + 1] == f"0.0.0.0:{ports['http']}"
+    (mounted,) = (each for each in container["volumeMounts"] if each["name"] == "tokens")
+    assert args[args.index("--tokens") + 1].startswith(mounted["mountPath"])
+    assert {"name": "tokens", "secret": {"secretName": "guests"}} in pod["volumes"]
+    with pytest.raises(Exception, match=r"door\.tokens\.secret"):
+        rendered({"door": {"enabled": True}})
+
+
+@needs_tools
 def test_keda_scales_on_what_waits_and_on_what_is_under_way() -> None:
     objects = rendered(EVERYTHING)
     spec = of(objects, "ScaledObject", "release-worker")["spec"]
@@ -149,7 +175,9 @@ def test_compose_takes_the_file() -> None:
     text = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", COMPOSE.read_text(encoding="utf-8"))
     said: dict[str, Any] = yaml.safe_load(text)
     found = compose.PyCompose.from_json(json.dumps(said))
-    assert set(found.service_names()) == {"kafka", "topics", "worker", "projector", "dashboard"}
+    assert set(found.service_names()) == {
+        *("kafka", "topics", "worker", "projector", "dashboard", "door")
+    }
     said["services"]["worker"]["restrat"] = "always"
     with pytest.raises(ValueError, match="restrat"):
         compose.PyCompose.from_json(json.dumps(said))
@@ -159,9 +187,10 @@ def test_compose_names_services_and_volumes_that_are_there() -> None:
     said = read(COMPOSE)
     for name, service in said["services"].items():
         assert set(service.get("depends_on", ())) <= set(said["services"]), name
-        named = {each.partition(":")[0] for each in service.get("volumes", ())}
+        volumes = {each.partition(":")[0] for each in service.get("volumes", ())}
+        named = {each for each in volumes if not each.startswith("${")}  # a file of the host
         assert named <= set(said["volumes"]), name
-    assert {"workers", "tables", "pages", "kafka"} == set(said["volumes"])
+    assert {"workers", "tables", "pages", "doors", "kafka"} == set(said["volumes"])
 
 
 def test_the_lag_that_is_scaled_on_is_the_one_that_alerts_look_at() -> None:

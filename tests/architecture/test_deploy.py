@@ -53,7 +53,7 @@ def test_a_package_has_one_version_in_all_lists() -> None:
 def test_every_service_runs_a_command_of_ours() -> None:
     services = read(COMPOSE)["services"]
     ours = {name: each["command"] for name, each in services.items() if "build" in each}
-    assert set(ours) == {"topics", "worker", "projector", "dashboard"}
+    assert set(ours) == {"topics", "worker", "projector", "dashboard", "door"}
     assert [words for words in ours.values() if not understood(words)] == []
     assert not understood(["dashboard", "--lisen", "0.0.0.0:8790"]), "a misspelt one is seen"
 
@@ -62,6 +62,15 @@ def test_the_dashboard_is_published_on_this_machine_alone() -> None:
     (port,) = read(COMPOSE)["services"]["dashboard"]["ports"]
     assert port.startswith("127.0.0.1:")
     assert read(CHART / "values.yaml")["dashboard"]["enabled"] is False
+
+
+def test_a_door_is_published_on_this_machine_alone_and_only_where_it_was_asked_for() -> None:
+    service = read(COMPOSE)["services"]["door"]
+    (port,) = service["ports"]
+    assert port.startswith("127.0.0.1:")
+    assert service["profiles"] == ["door"]
+    assert "--tokens" in service["command"]
+    assert read(CHART / "values.yaml")["door"]["enabled"] is False
 
 
 def test_workers_are_told_to_serve_their_pages_to_others() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from streams.interfaces.cli.dashboarding import hosts_of, listening_at, named
 from streams.interfaces.cli.errors import OK, USAGE, CliError, usage
 from streams.interfaces.cli.observing import need_extra, place_of
+from streams.interfaces.cli.observing import serving as observed
 from streams.interfaces.cli.opening import log_url
 from streams.interfaces.cli.output import say
 from streams.interfaces.cli.setup import Models, policy_of
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from schemas.problem import Limits
     from streams.interfaces.door.client import Client
+    from streams.interfaces.door.pages import Requests
     from streams.interfaces.door.service import Service
     from streams.support.web.hosts import Hosts
 
@@ -37,6 +39,8 @@ class Serving:
     limits: Limits
     max_concurrency: int = 256
     patience_s: float | None = None
+    metrics: str | None = None
+    """Where a supervisor and Prometheus ask, HOST:PORT."""
 
 
 def serve(log: str | None, models: Models, wanted: Serving, *, listen: str) -> int:
@@ -65,6 +69,7 @@ def mcp(log: str | None, models: Models, wanted: Serving, *, listen: str | None)
         ("--tokens", wanted.tokens),
         ("--allow-host", wanted.names),
         ("--allow-origin", wanted.origins),
+        ("--metrics", wanted.metrics),
     ):
         if given:
             hint = "Serve over HTTP: --listen 127.0.0.1:8801"
@@ -90,15 +95,18 @@ def _over_http(
     app_of: Callable[[Service, Hosts, Sequence[str]], ASGIApp],
     path: str,
 ) -> int:
+    from streams.interfaces.door.pages import Requests
+
     host, port = place_of(listen, "--listen")
     hosts = hosts_of(host, wanted.names)
+    pages = None if wanted.metrics is None else place_of(wanted.metrics, "--metrics")
     service = _service(log, models, wanted, hosts)
-    app = app_of(service, hosts, wanted.origins)
+    app = Requests(app_of(service, hosts, wanted.origins))
     # Held before the client opens its log: two servers on one port must not both begin to work.
     with listening_at(host, port) as listening:
         address = f"http://{named(host)}:{listening.getsockname()[1]}{path}"
         with _told_here():
-            asyncio.run(_served(app, service.client, listening, address))
+            asyncio.run(_served(app, service.client, listening, address, pages))
     return OK
 
 
@@ -147,13 +155,20 @@ def _told_here() -> Generator[None]:
         ) from error
 
 
-async def _served(app: ASGIApp, client: Client, listening: socket.socket, address: str) -> None:
+async def _served(
+    app: Requests,
+    client: Client,
+    listening: socket.socket,
+    address: str,
+    pages: tuple[str, int] | None,
+) -> None:
     """Serve while the client is open: what is wrong with its log is said before anybody can come in."""
     from streams.interfaces.dashboard.serve import end_when_told, serving
     from streams.interfaces.door.errors import Error
+    from streams.interfaces.door.pages import told_of
 
     # What is wrong with its log is said before anybody can come in.
-    async with client:
+    async with client, observed(told_of(client, app), pages):
         end_when_told()
         simulated = "   SIMULATED: no model answers" if client.is_simulated else ""
         ready = f"ready: {address}   log {client.log}{simulated}   Ctrl-C ends it"

@@ -38,10 +38,10 @@ from streams.interfaces.door.asking import (
     of_type,
     sayable,
 )
-from streams.interfaces.door.errors import Error, cancelled, in_our_words, parked
+from streams.interfaces.door.errors import Error, cancelled, closed, in_our_words, parked, there
 from streams.interfaces.door.handle import LOOK_S, Handle
 from streams.interfaces.door.lessons import FoundLesson, nearest
-from streams.interfaces.door.mailbox import NO_HEADERS, Awaited, Found, Mailbox, News
+from streams.interfaces.door.mailbox import NO_HEADERS, Awaited, Found, Mailbox, News, told_of
 from streams.interfaces.door.messages import Marks
 
 if TYPE_CHECKING:
@@ -53,6 +53,8 @@ REASON_CHARS = 1_000
 """The longest reason that an episode is taken out for."""
 AGAIN_S = 1.0
 """So long nobody looks after a log could not be reached."""
+SILENT_S = 5.0
+"""After so long a log that says nothing is taken for one that is away."""
 AWAY = frozenset({"log.unreachable", "log.busy"})
 """What passes by itself: who waits goes on waiting."""
 MOST_PENDING = 1024
@@ -160,19 +162,35 @@ class Client:
     @property
     def _box(self) -> Mailbox:
         if self._mailbox is None:
-            raise _closed()
+            raise closed()
         return self._mailbox
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         """Do some work with the log in its thread. Raises an ``Error`` in our words."""
         if self._thread is None:
-            raise _closed()
+            raise closed()
         with in_our_words():
             if is_kafka(self.log):
                 # What brokers raise says nothing to people: ``reached`` tells which of them
                 # is away, or refuses.
                 work = partial(reached, place_of(self.log), work)
             return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    async def trouble(self) -> str | None:
+        """Why nothing can be put or read just now; None where both can."""
+        if self._over is not None:
+            return str(self._over)
+        try:
+            async with asyncio.timeout(SILENT_S):
+                return await self._in_thread(lambda: self._box.trouble())
+        except TimeoutError:
+            return f"{self.log}: no answer for {SILENT_S:.0f} s"
+        except Error as error:
+            return str(error)
+
+    async def metrics(self) -> str:
+        """What is worked on in this process, as Prometheus reads it; nothing where all work is done elsewhere."""
+        return ""
 
     # -- asking ------------------------------------------------------------------------------------
 
@@ -208,7 +226,7 @@ class Client:
         Waits while ``max_pending`` answers are awaited. Raises an ``Error`` that names a wrong field; nothing is put.
         """
         if self._changed is None or self._room is None:
-            raise _closed()
+            raise closed()
         wanted = self.way.but(way)
         asked = Asked.of(problem, id, answer, wanted.typed())
         marks_of(headers)  # raises here, before anything is put
@@ -269,7 +287,7 @@ class Client:
         if not marks:
             raise Error("name at least one header", code="usage", field="headers")
         if self._changed is None:
-            raise _closed()
+            raise closed()
         future = self._pending.get(marks)
         if future is None:
             future = self._future()
@@ -312,7 +330,7 @@ class Client:
         of_type("episode", episode, str)
         sayable("episode", episode)
         found = await self._in_thread(lambda: self._box.find(episode))
-        handle = self._handle(_there(found, episode))
+        handle = self._handle(there(found, episode))
         self.look()  # nobody looks at the log while nothing is awaited
         return handle
 
@@ -330,11 +348,11 @@ class Client:
 
         Raises an ``Error`` where there is none that a worker has admitted.
         """
-        return _there(await self._in_thread(lambda: self._box.explained(episode)), episode)
+        return there(await self._in_thread(lambda: self._box.explained(episode)), episode)
 
     async def page(self, episode: str) -> str:
         """The same as a page of text. Raises an ``Error`` where there is none that a worker has admitted."""
-        return _there(await self._in_thread(lambda: self._box.page(episode)), episode)
+        return there(await self._in_thread(lambda: self._box.page(episode)), episode)
 
     async def lessons(
         self, query: str, *, memory: str | None = None, top: int = 5
@@ -474,24 +492,6 @@ class Client:
         """Tell all who wait that there will be no answer."""
         for awaited in tuple(self._pending):
             self._end(awaited, error)
-
-
-def _closed() -> Error:
-    return Error("it is not open: use it in `async with`", code="client.closed")
-
-
-def told_of(awaited: Awaited) -> str:
-    """Say in words what is awaited."""
-    if isinstance(awaited, str):
-        return awaited
-    return ", ".join(f"{name}={value}" for name, value in sorted(awaited))
-
-
-def _there(found: T | None, episode: str) -> T:
-    """What was found. Raises an ``Error`` where that is nothing."""
-    if found is None:
-        raise Error("no such episode", code="episode.unknown", where=episode)
-    return found
 
 
 def _heard(future: asyncio.Future[Answer]) -> None:

@@ -18,8 +18,9 @@ from streams.interfaces.cli.setup import as_cli, need_budget_prices, need_prices
 from streams.interfaces.cli.working import only_worker
 from streams.interfaces.door.asking import DEFAULT_POLICY, Way, at_least_one, models_of
 from streams.interfaces.door.client import MOST_PENDING, Client
-from streams.interfaces.door.errors import Error, as_error, in_our_words
+from streams.interfaces.door.errors import Error, as_error, closed, in_our_words
 from streams.runtime.embedded.worker import Worker
+from streams.telemetry.worker import Pages
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -97,6 +98,7 @@ class Engine(Client):
         self._world: World | None = None
         self._worker: Worker | None = None
         self._work: asyncio.Task[Outcome] | None = None
+        self._pages: Pages | None = None
 
     async def __aenter__(self) -> Self:
         with ExitStack() as holding, in_our_words():
@@ -120,6 +122,8 @@ class Engine(Client):
                 max_concurrency=self.max_concurrency,
                 on_change=self._moved,
             )
+            self._pages = Pages(self._worker)
+            holding.callback(self._pages.close)
             await super().__aenter__()
             self._work = asyncio.create_task(self._worker.run())
             self._work.add_done_callback(self._ended)
@@ -141,6 +145,7 @@ class Engine(Client):
         self._worker.drain()
         await asyncio.wait([self._work])
         await super().__aexit__(kind, error, trace)
+        self._pages = None  # closed with the rest below
         await self._world.close()
         self._holding.close()
 
@@ -148,6 +153,12 @@ class Engine(Client):
     def is_simulated(self) -> bool:
         """Whether a simulator answers any role."""
         return self._world is not None and self._world.simulated
+
+    async def metrics(self) -> str:
+        """The log's metrics and the worker's, as Prometheus reads them."""
+        if self._pages is None:
+            raise closed()
+        return await self._pages.told.metrics()
 
     def _allow(self, way: Way) -> None:
         """Raise an ``Error`` where cost is limited and a model has no price: that limit would limit nothing."""

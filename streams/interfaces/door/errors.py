@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from streams.interfaces.cli.errors import CliError
 from streams.interfaces.cli.log_faults import fault_of
 from streams.runtime.embedded.files import SqliteError
+
+T = TypeVar("T")
 
 
 class Error(Exception):
@@ -63,6 +66,18 @@ def parked(episode: str, why: str) -> Error:
 def cancelled(episode: str) -> Error:
     """A person took it out."""
     return Error("the episode was cancelled", code="cancelled", where=episode)
+
+
+def closed() -> Error:
+    """A client was used outside its block."""
+    return Error("it is not open: use it in `async with`", code="client.closed")
+
+
+def there(found: T | None, episode: str) -> T:
+    """What was found of an episode. Raises an ``Error`` where that is nothing."""
+    if found is None:
+        raise Error("no such episode", code="episode.unknown", where=episode)
+    return found
 
 
 def no_loop(name: str, instead: str) -> None:

@@ -44,6 +44,7 @@ from streams.producing.produce import Plan, Producer
 from streams.producing.sources import BadLine, SourceLine
 from streams.producing.subjects import Subjects
 from streams.producing.typed import need_fit
+from streams.runtime.embedded.health import GONE, Probe
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.queries import messages
 from streams.views.sheet import read
@@ -69,6 +70,13 @@ Awaited: TypeAlias = str | Marks
 """An answer that somebody waits for: by its episode, or by the headers that it is to bear."""
 
 
+def told_of(awaited: Awaited) -> str:
+    """Say in words what is awaited."""
+    if isinstance(awaited, str):
+        return awaited
+    return ", ".join(f"{name}={value}" for name, value in sorted(awaited))
+
+
 @dataclass(slots=True)
 class News:
     """Records that came since the last look, by what is awaited."""
@@ -84,6 +92,8 @@ class Mailbox:
 
     def __init__(self, log: SqliteLog) -> None:
         self.log, self.others = log, Others(log)
+        self.probe = None if log.is_owned_elsewhere else Probe(log.path)
+        """Tries the file; what lies on Kafka is tried by reading on."""
         self.version = (-1, -1)
         self.library: Library | None = None
         """What was learned, read when it is first asked for."""
@@ -104,6 +114,7 @@ class Mailbox:
         self, asked: Asked, way: Way, *, new: bool = False, headers: Mapping[str, str] = NO_HEADERS
     ) -> Found:
         """Put a problem on the log, unless it is there. Raises an ``Error`` that names what is wrong with it."""
+        self._need_log()
         policy, (id, memory) = way.found(), way.own(asked.id)
         plan = Plan(
             source="client",
@@ -154,6 +165,7 @@ class Mailbox:
         Raises an ``Error`` where the answer is of a subject who was erased, or a reference of another form than its
         problem's type.
         """
+        self._need_log()
         # On Kafka this fetches what others sent meanwhile; the question may have been put just now.
         self.log.data_version()
         waiting = None if said.episode is None else waiting_of(self.log, said.episode)
@@ -183,12 +195,26 @@ class Mailbox:
 
     def cancel(self, episode: str, by: str | None, reason: str | None) -> None:
         """State that an episode is taken out. Raises an ``Error`` where there is none, or it is over."""
+        self._need_log()
         self.log.data_version()
         if self.find(episode) is None:
             raise Error("no such episode", code="episode.unknown", where=episode)
         cancel(self.log, episode, by=by, reason=reason)
 
+    def _need_log(self) -> None:
+        """Raise an ``Error`` where nobody would ever read what is put."""
+        if self.probe is not None and not self.probe.is_there:
+            hint = "Stop what works on it, bring the file back, and start again"
+            raise Error(GONE, code="log.gone", where=str(self.log.path), hint=hint)
+
     # -- reading -----------------------------------------------------------------------------------
+
+    def trouble(self) -> str | None:
+        """Why nothing can be put or read just now; nothing where both can. Raises what a broker that is away does."""
+        if self.probe is not None:
+            return self.probe.trouble()
+        self.log.data_version()  # on Kafka this fetches
+        return None
 
     def find(self, episode: str) -> Found | None:
         """An episode that is on the log, or whose problem is."""

@@ -13,6 +13,7 @@ from streams.runtime.embedded.files import is_busy
 
 HELD_S: Final = 2.0
 """Another process may hold the log for so long; whoever commits does so for milliseconds."""
+GONE: Final = "the log was moved away or replaced"
 LEAST_BYTES: Final = 1 << 20
 """With less room than this on its disk the next commit may fail."""
 
@@ -23,12 +24,17 @@ class Probe:
     def __init__(self, path: Path) -> None:
         self.path, self.opened = path, _identity(path)
 
+    @property
+    def is_there(self) -> bool:
+        """Whether the file that was opened still lies there: whoever has it open goes on writing to one that does not,
+        and nobody would ever read it.
+        """
+        return self.opened is not None and _identity(self.path) == self.opened
+
     def trouble(self) -> str | None:
         """Why nothing can be read or appended just now; nothing where both can. It may wait a little."""
-        # A worker goes on writing to a file that was renamed or unlinked, and nobody would ever
-        # read it.
-        if self.opened is None or _identity(self.path) != self.opened:
-            return f"{self.path}: the log was moved away or replaced"
+        if not self.is_there:
+            return f"{self.path}: {GONE}"
         room = os.statvfs(self.path)
         if room.f_bavail * room.f_frsize < LEAST_BYTES:
             return f"{self.path}: its disk is full"

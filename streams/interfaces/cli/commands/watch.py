@@ -83,6 +83,11 @@ class DoorOptions:
         typer.Option("--patience", metavar="SECONDS", min=1, help="How long a request may wait."),
     ] = None
 
+    metrics: Annotated[
+        Optional[str],
+        typer.Option("--metrics", metavar="HOST:PORT", help="Serve /metrics /livez /readyz."),
+    ] = None
+
     def serving(self, limits: LimitOptions, max_concurrency: int | None) -> Serving:
         """The same as what serves takes it."""
         from streams.interfaces.cli.serving import Serving
@@ -93,6 +98,7 @@ class DoorOptions:
             names=self.allow_host,
             origins=self.allow_origin,
             tokens=self.tokens,
+            metrics=self.metrics,
             limits=limits.limits(),
             # Unset it is what the configuration says, which is read here and not in a default: defaults
             # are shown by --help, which reads no configuration.
