@@ -21,6 +21,7 @@ from streams.core.drive import replayed
 from streams.core.grants import NO_GRANT, Grant
 from streams.core.totals import EpisodeTotals
 from streams.engine.episode import Work, conclude, settings_of
+from streams.engine.learner import Learner
 from streams.engine.policies import Find, NoPolicy, find_recorded
 from streams.engine.running import record_opening
 from streams.engine.scopes import settings_text
@@ -28,7 +29,7 @@ from streams.replay.change import Change, Reusing, lacking
 from streams.replay.differ import paid
 from streams.replay.verify import before, numbered
 from streams.runtime.embedded.log import SqliteLog
-from streams.runtime.embedded.records import memories_of
+from streams.runtime.embedded.records import learned
 from streams.runtime.embedded.sides import alone_on, beside
 
 
@@ -64,8 +65,12 @@ def forked_work(
     change: Change,
     backbones: str,
     grant: Grant = NO_GRANT,
+    learner: Learner | None = None,
 ) -> tuple[Work, dict[str, Event]]:
-    """The fork's work and the parent's record. Raises ``CannotFork``."""
+    """The fork's work and the parent's record. Raises ``CannotFork``.
+
+    ``learner`` is what the log taught; who makes many forks of it reads that once.
+    """
     journal = log.journal(parent)
     admitted, was = _parent(parent, journal, change)
     policy: Policy[Any]
@@ -98,7 +103,7 @@ def forked_work(
     if policy.name != was.policy:  # it knows nothing of what the parent's policy learned
         said |= {"memory_version": 0, "memory_revision": None}
     opened = structs.replace(was, **said)
-    memories = memories_of(log, find, admitted.scope)
+    memories = (learner or learned(log, find)).memory(admitted.scope).versions
     memory = pinned(memories, opened.memory_version, opened.memory_revision)
     # Named by all that is changed: the same fork again is the same episode, and is paid for once.
     changed = log.keyed(parent, change.said(backbones))

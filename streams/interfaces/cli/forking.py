@@ -12,6 +12,7 @@ from schemas.events.episode import EpisodeOpened
 from schemas.settings import BadSetting
 from streams.core.backbone import BackboneError
 from streams.core.normalise import TEXT_CAP
+from streams.engine.learner import Learner
 from streams.engine.policies import NoPolicy, find, find_recorded
 from streams.interfaces.cli.draining import finished
 from streams.interfaces.cli.errors import FAILED, OK, SPENT, usage
@@ -25,6 +26,7 @@ from streams.replay.change import Change
 from streams.replay.differ import first_difference, in_words
 from streams.replay.fork import CannotFork, Forked, forked_work, run_fork
 from streams.replay.verify import before
+from streams.runtime.embedded.records import learned
 
 if TYPE_CHECKING:
     from schemas.events.base import Event
@@ -128,12 +130,16 @@ async def _forks(
     """Each change's fork, one after another: a limit of the whole command is met in order."""
     # A limit of the whole command is met in order: side by side nobody could say which sample it
     # ended.
-    return [await forked(log, parent, change, world) for change in changes]
+    learner = learned(log, find)
+    return [await forked(log, parent, change, world, learner) for change in changes]
 
 
-async def forked(log: SqliteLog, parent: str, change: Change, world: World) -> Forked:
+async def forked(
+    log: SqliteLog, parent: str, change: Change, world: World, learner: Learner
+) -> Forked:
     """One fork, run to its end or found on the log."""
-    work, record = forked_work(log, find, parent, change, world.description, world.grant)
+    who = world.description, world.grant
+    work, record = forked_work(log, find, parent, change, *who, learner)
     return await run_fork(log, work, change, record, world, say)
 
 

@@ -15,7 +15,6 @@ from schemas.problem import Limits, Problem
 from schemas.record import Record
 from schemas.settings import BadSetting
 from streams.core.backbone import BackboneError
-from streams.engine.learner import Learner
 from streams.engine.policies import find
 from streams.interfaces.cli import opening
 from streams.interfaces.cli.finding import find_episode, need_episodes
@@ -26,7 +25,7 @@ from streams.interfaces.door.messages import answers_after
 from streams.replay.change import Change
 from streams.replay.fork import CannotFork, Forked, forked_work, run_fork
 from streams.replay.verify import Verified, Verifier
-from streams.runtime.embedded.records import LogRecords
+from streams.runtime.embedded.records import learned
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -98,9 +97,7 @@ class Log:
         """Each scope's latest memory version."""
         # Folded anew for each call: a program that reads a log now and then should
         # not hold its memory.
-        learner = Learner(find, LogRecords(self._log))
-        for record in self._log.records("learning"):
-            learner.feed(record.episode, record.address, record.event)
+        learner = learned(self._log, find)
         for name in sorted(learner.scopes):
             yield learner.memory(name).latest
 

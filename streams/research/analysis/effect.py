@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from schemas.identity import address_order, is_numbered
 from schemas.usage import Usage, total
+from streams.engine.learner import Learner
 from streams.engine.policies import find
 from streams.replay.change import Change
 from streams.replay.fork import Forked, forked_work, run_fork
 from streams.research.analysis.cases import RIGHT
 from streams.research.analysis.statistics import mcnemar, paired_interval
+from streams.runtime.embedded.records import learned
 
 if TYPE_CHECKING:
     from streams.answering.world import World
@@ -108,12 +110,15 @@ def mean(values: Iterable[int]) -> float | None:
     return sum(found) / len(found) if found else None
 
 
-async def without(log: SqliteLog, case: Case, item: str, world: World) -> Pair:
+async def without(
+    log: SqliteLog, case: Case, item: str, world: World, learner: Learner | None = None
+) -> Pair:
     """The probe of one episode: from its first question on, with the item out of its memory version."""
     # From the very first question on: an item that was recalled may have worked in any of them.
     first = min(filter(is_numbered, log.journal(case.episode)), key=address_order)
     change = Change(at=first, without=(item,), purpose="effect")
-    work, record = forked_work(log, find, case.episode, change, world.description, world.grant)
+    who = world.description, world.grant
+    work, record = forked_work(log, find, case.episode, change, *who, learner)
     probe = await run_fork(log, work, change, record, world)
     # Where nobody judged the episode nobody judges its probe: half a pair says nothing.
     was = RIGHT.get(case.outcome)
@@ -125,4 +130,5 @@ async def effect(log: SqliteLog, cases: Sequence[Case], item: str, world: World)
     """A probe for each of these episodes; those on the log already cost nothing."""
     # One after the other: each of them is kept on the log, so that a broken run goes on where it
     # ended.
-    return Effect([await without(log, case, item, world) for case in cases])
+    learner = learned(log, find)
+    return Effect([await without(log, case, item, world, learner) for case in cases])

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING
 from handlers.policies.cot2_meta.settings import Cot2Settings
 from schemas.events.search import NodePruned
 from schemas.problem import Limits
+from streams.core.grants import NO_GRANT
+from streams.engine.learner import Learner
 from streams.engine.policies import find
 from streams.replay.change import Change
 from streams.replay.fork import Forked, forked_work, run_fork
+from streams.runtime.embedded.records import learned
 
 if TYPE_CHECKING:
     from streams.answering.world import World
@@ -24,7 +27,9 @@ if TYPE_CHECKING:
 AT_ONCE = 8
 
 
-async def shadow(log: SqliteLog, case: Case, at: str, node: str, world: World) -> Forked:
+async def shadow(
+    log: SqliteLog, case: Case, at: str, node: str, world: World, learner: Learner | None = None
+) -> Forked:
     """The shadow run of one prune. The prefix is recorded; only what is new is spent."""
     settings = Cot2Settings.resolve(case.problem.profile, case.problem.settings)
     granted = case.opened.limits.calls
@@ -36,18 +41,19 @@ async def shadow(log: SqliteLog, case: Case, at: str, node: str, world: World) -
     # is on its record, and counts against the limit.
     limits = Limits(calls=2 * own + settings.fallback_samples)
     change = Change(at=at, settings=values, limits=limits)
-    work, record = forked_work(log, find, case.episode, change, world.description)
+    who = world.description, NO_GRANT
+    work, record = forked_work(log, find, case.episode, change, *who, learner)
     return await run_fork(log, work, change, record, world)
 
 
 async def audit(log: SqliteLog, cases: list[Case], world: World) -> list[Forked]:
     """A shadow run for every prune of these episodes; those on the log already cost nothing."""
     # An episode may have dozens of prunes, and a server does not take all of them at once.
-    room = asyncio.Semaphore(AT_ONCE)
+    room, learner = asyncio.Semaphore(AT_ONCE), learned(log, find)
 
     async def one(case: Case, at: str, node: str) -> Forked:
         async with room:
-            return await shadow(log, case, at, node, world)
+            return await shadow(log, case, at, node, world, learner)
 
     pruned = [
         one(case, at, event.node)

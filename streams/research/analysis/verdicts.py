@@ -24,6 +24,7 @@ from schemas.problem import Limits
 from streams.engine.policies import find
 from streams.replay.change import Change
 from streams.replay.fork import Forked, forked_work, run_fork
+from streams.runtime.embedded.records import learned
 
 if TYPE_CHECKING:
     from streams.answering.world import World
@@ -82,7 +83,7 @@ async def judge(
     log: SqliteLog, cases: Iterable[Case], world: World, told: Callable[[str], None]
 ) -> list[Forked]:
     """A side run for each of these; those on the log already cost nothing."""
-    room = asyncio.Semaphore(AT_ONCE)
+    room, learner = asyncio.Semaphore(AT_ONCE), learned(log, find)
 
     async def one(case: Case) -> Forked:
         assert case.reference is not None
@@ -95,7 +96,7 @@ async def judge(
                 at=first, settings=settings, policy=JUDGED.name, limits=LIMITS, purpose=PURPOSE
             )
             work, record = forked_work(
-                log, find, case.episode, change, world.description, world.grant
+                log, find, case.episode, change, world.description, world.grant, learner
             )
             # The judge's own limit, and no prices: the episode's would reserve what it may cost.
             opened = structs.replace(work.opened, limits=LIMITS, prices=None)

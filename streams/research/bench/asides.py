@@ -36,6 +36,7 @@ from streams.research.analysis.shadow import audit
 from streams.research.analysis.trees import failed_as, rivals, under
 from streams.research.bench.recipe import Recipe, Runs
 from streams.research.bench.results import Episode, Results
+from streams.runtime.embedded.records import learned
 
 if TYPE_CHECKING:
     from streams.answering.world import World
@@ -52,13 +53,13 @@ def has_asides(recipe: Recipe) -> bool:
 
 async def run_asides(log: SqliteLog, recipe: Recipe, results: Results, world: World) -> int:
     """Make what is not on the log yet; how many side runs there are."""
-    room = asyncio.Semaphore(AT_ONCE)
+    room, learner = asyncio.Semaphore(AT_ONCE), learned(log, find)
 
     async def one(case: Case, run: Runs) -> None:
         async with room:
             change = _going_on(log, case, run)
             work, record = forked_work(
-                log, find, case.episode, change, world.description, world.grant
+                log, find, case.episode, change, world.description, world.grant, learner
             )
             await run_fork(log, work, change, record, world)
 

@@ -21,11 +21,10 @@ from schemas.events.learning import BatchClosed, KnowledgeConsolidated, LessonDi
 from schemas.events.traces import TraceTaken
 from schemas.identity import is_taken, learning_id, learning_parts
 from schemas.memory import Memory, MemoryItem
-from streams.engine.learner import Learner
 from streams.engine.policies import Find, NoPolicy
 from streams.research.evidence.chains import Chain
 from streams.runtime.embedded.log import SqliteLog
-from streams.runtime.embedded.records import LogRecords
+from streams.runtime.embedded.records import learned
 
 FORMAT, VERSION = "metalogue evidence", 1
 ABSENT = (
@@ -115,9 +114,7 @@ def memory_of(log: SqliteLog, episode: str, find: Find) -> Json | None:
 
 
 def _version(log: SqliteLog, find: Find, scope: str, opened: EpisodeOpened) -> Memory | None:
-    learner = Learner(find, LogRecords(log))
-    for record in log.records("learning"):
-        learner.feed(record.episode, record.address, record.event)
+    learner = learned(log, find)
     if scope in learner.lost:
         raise NoPolicy(f"the policy of {scope}")
     if scope not in learner:

@@ -29,12 +29,10 @@ from handlers.policies.around import through
 from handlers.policies.graph_memory.runs import reward
 from schemas.asking import OutOfLimit, ReplayError
 from schemas.events.episode import Completed, EpisodeClosed, EpisodeOpened, ProblemAdmitted
-from schemas.events.learning import Graded
 from schemas.identity import digest
 from schemas.prompt import Message
 from schemas.questions import Complete
 from schemas.settings import BadSetting
-from state.folds.grades import GradesFold
 from streams.core.drive import drive, replayed
 from streams.engine.episode import Work, prepare
 from streams.engine.learner import Learner
@@ -42,7 +40,7 @@ from streams.engine.policies import NoPolicy, find, find_recorded
 from streams.research.training.rewards import Scored
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.queries import episodes, messages
-from streams.runtime.embedded.records import LogRecords
+from streams.runtime.embedded.records import learned
 
 Labels: TypeAlias = dict[tuple[str, str], Any]
 """References by domain and problem."""
@@ -159,12 +157,7 @@ def groups(
     log: SqliteLog, least: int = 2, scored: Scored = "exact_match"
 ) -> Iterator[dict[str, Any]]:
     """Every group with so many roll-outs of known reward, in order of their first episode."""
-    labels = references(log)
-    learner, grades = Learner(find, LogRecords(log)), GradesFold()
-    for record in log.records("learning"):
-        learner.feed(record.episode, record.address, record.event)
-        if isinstance(record.event, Graded):
-            grades.feed(record.episode, record.event)
+    labels, learner = references(log), learned(log, find)
     found: dict[str, Group] = {}
     for episode in episodes.closed(log):
         work = _work(log, learner, episode)
@@ -179,7 +172,7 @@ def groups(
         who = work.opened.settings, work.opened.backbones
         name = digest([problem.domain, problem.id, policy, *who, turns[0].messages])
         group = found.setdefault(name, Group(problem.domain, problem.id, policy))
-        gain = _f1(work, log, labels) if scored == "f1" else reward(grades.outcome(episode))
+        gain = _f1(work, log, labels) if scored == "f1" else reward(learner.grades.outcome(episode))
         group.rollouts.append(Rollout(episode, work.opened.seed, turns, gain))
     for group in found.values():
         if sum(each.reward is not None for each in group.rollouts) >= least:

@@ -8,10 +8,9 @@ from typing import Any
 from handlers.policies.base import Policy
 from schemas.problem import Limits
 from streams.core.drive import World
-from streams.engine.learner import Learner
 from streams.runtime.embedded.batches import Batches
 from streams.runtime.embedded.log import SqliteLog
-from streams.runtime.embedded.records import LogRecords
+from streams.runtime.embedded.records import learned
 
 
 async def close_again(
@@ -24,9 +23,8 @@ async def close_again(
     """
     # The claim is taken before the log is read: no other owner can add what this would not have
     # seen.
-    writer, learner = log.claim(name), Learner(find, LogRecords(log))
-    for record in log.records("learning"):
-        learner.feed(record.episode, record.address, record.event)
+    writer = log.claim(name)
+    learner = learned(log, find)
     batches = Batches(log, writer, learner, world, Limits())
     done: list[str] = []
     for scope in learner.scopes.values():

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from handlers.policies.base import Policy
 from schemas.events.base import Event
 from schemas.events.learning import Graded
-from schemas.memory import Memory
 from schemas.places import stands
 from state.folds.grades import GradesFold, Known
 from streams.engine.learner import Learner
+from streams.engine.policies import Find
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -52,12 +51,9 @@ def known_of(log: SqliteLog, episode: str, *, upto: int) -> Known:
     return grades.of(episode)
 
 
-def memories_of(
-    log: SqliteLog, find: Callable[[str], Policy[Any]], scope: str
-) -> Mapping[int, Memory]:
-    """Every memory version of a scope."""
-    # Memories of other scopes are folded on the way, since one may start from the rules of another.
+def learned(log: SqliteLog, find: Find) -> Learner:
+    """All that a log taught, read from its beginning: every scope's memory versions, windows and grades."""
     learner = Learner(find, LogRecords(log))
     for record in log.records("learning"):
         learner.feed(record.episode, record.address, record.event)
-    return learner.memory(scope).versions
+    return learner

@@ -35,13 +35,12 @@ from state.folds.grades import GradesFold
 from streams.core.closing import GRADED, evidence_of, grade_address, graded_address
 from streams.engine.grades import Judged, held_against
 from streams.engine.judgements import Judgements
-from streams.engine.learner import Learner
 from streams.engine.regraded import is_of_person, learned_with, relearned_from
 from streams.runtime.embedded.forgetting import close_again
 from streams.runtime.embedded.labels import judged_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.queries.reviews import grades_of
-from streams.runtime.embedded.records import LogRecords
+from streams.runtime.embedded.records import learned
 
 CLOSED = """
 select episode from records where kind in ('episode.closed', 'trace.taken')
@@ -118,9 +117,7 @@ class Regrading:
         self.log, self.find = log, find
         # Only what was learned says which batches a grade would change, so all of it is folded
         # once.
-        self.learner = Learner(find, LogRecords(log))
-        for record in log.records("learning"):
-            self.learner.feed(record.episode, record.address, record.event)
+        self.learner = learned(log, find)
         self.done = Changes()
         self.new: list[New] = []
 

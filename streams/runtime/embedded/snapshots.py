@@ -10,9 +10,14 @@ from typing import TYPE_CHECKING
 import orjson
 
 from schemas.identity import digest
+from state.folds.strays import Strays
 from state.snapshot import Snapshots
+from streams.engine.learner import HEARD_KINDS, Learner, nobody
+from streams.engine.policies import Find
+from streams.engine.resuming import learner_of
 from streams.runtime.embedded.files import SqliteError, connect_to_read
 from streams.runtime.embedded.rebuild import fold, snapshot_path
+from streams.runtime.embedded.records import LogRecords, known_of
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -40,6 +45,17 @@ def log_mark(log: SqliteLog, offset: int) -> int:
 def snapshots_of(log: SqliteLog) -> Snapshots:
     """Open the snapshot that lies beside a log."""
     return Snapshots(snapshot_path(log.path), log_id(log), partial(log_mark, log))
+
+
+def newest_learned(log: SqliteLog, find: Find) -> Learner:
+    """All that a log taught, from its snapshot where there is one, so that it takes as long as what came since."""
+    kept, records = partial(snapshots_of, log), LogRecords(log)
+    learner, heard = learner_of(
+        kept, log.end(), find, records, nobody, Strays(), partial(known_of, log)
+    )
+    for record in log.records("learning", kinds=HEARD_KINDS, after=heard):
+        learner.feed(record.episode, record.address, record.event)
+    return learner
 
 
 def folded_upto(log: Path) -> int | None:

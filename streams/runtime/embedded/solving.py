@@ -23,8 +23,8 @@ from streams.engine.running import run_episode
 from streams.runtime.embedded.intake import episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.embedded.queries.spending import spent_since
-from streams.runtime.embedded.records import memories_of
 from streams.runtime.embedded.sides import alone_on, beside, left_by_worker
+from streams.runtime.embedded.snapshots import newest_learned
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class SolveStore:
 
     def memories(self, scope: str) -> Mapping[int, Memory]:
         """The memory versions of its scope, from the log."""
-        return memories_of(self.log, find, scope)
+        return newest_learned(self.log, find).memory(scope).versions
 
     def wait(self, episode: str, run: Run | None, why: Waiting) -> None:
         """Raises why it would have to wait."""

@@ -24,7 +24,7 @@ from streams.research.analysis.effect import Effect, Pair
 from streams.research.analysis.effects import Effects, Probe, Probed, most_probed, probes
 from streams.research.analysis.statistics import paired_interval
 from tests.stand_ins import always
-from tests.streams.bench.worlds import case
+from tests.streams.bench.worlds import ReadOnce, case
 
 POSED = Problem(id="a", problem="what is 6 * 7?", domain="d", policy="cot")
 WORTH = Usage(calls=2, attempts=3, prompt_tokens=10, completion_tokens=5, cost=0.5)
@@ -237,7 +237,7 @@ class Runs:
 
     def __init__(self, patch: pytest.MonkeyPatch, module: Any, answer: str) -> None:
         self.changes: list[Any] = []
-        self.answer = answer
+        self.answer, self.learned = answer, ReadOnce(patch, module)
         patch.setattr(module, "forked_work", self.work)
         patch.setattr(module, "run_fork", self.run)
 
@@ -264,7 +264,8 @@ def test_a_probe_goes_its_own_way_from_the_first_question_on(
     cases = [case(at, outcome, reference="42", answer="41", usage=Usage(calls=9)) for at in "ab"]
     found = asyncio.run(effect.effect(log, cases, "L1", world))
     change = Change(at="2.0.0", without=("L1",), purpose="effect")
-    assert runs.changes == [(each.episode, change, ("m", "g")) for each in cases]
+    assert runs.changes == [(each.episode, change, ("m", "g", "learned")) for each in cases]
+    assert runs.learned.times == 1
     assert [(p.episode, p.right_with, p.right_without, p.calls_with) for p in found.pairs] == [
         (each.episode, *pair, 9) for each in cases
     ]

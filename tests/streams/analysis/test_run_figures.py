@@ -17,6 +17,7 @@ from schemas.events.strategy import RewardJudged, StrategyChosen
 from schemas.problem import Limits
 from schemas.usage import Usage
 from state.folds.grades import Known, Word
+from streams.core.grants import NO_GRANT
 from streams.replay.change import Change
 from streams.research.analysis import shadow as shadowing
 from streams.research.analysis.cases import Case
@@ -32,7 +33,7 @@ from streams.research.analysis.plots import Plot
 from streams.research.analysis.progress import SHOWN, Batch, figures, picture
 from streams.research.analysis.rewards import reward_plot
 from streams.research.analysis.verdicts import Verdict
-from tests.streams.bench.worlds import OPENED, case, grown
+from tests.streams.bench.worlds import OPENED, ReadOnce, case, grown
 
 # ── A run ────────────────────────────────────────────────────────────────────────────────────
 
@@ -366,6 +367,7 @@ def test_a_shadow_run_has_calls_of_its_own_beside_those_of_its_episode(
         assert (work, record) == ("work", "record")
         return f"{change.at} without pruning"
 
+    read = ReadOnce(monkeypatch, shadowing)
     monkeypatch.setattr(shadowing, "forked_work", work)
     monkeypatch.setattr(shadowing, "run_fork", run)
     pruned = [NodePruned(round=1, node=f"1.{at}.0", value=0.1) for at in range(2)]
@@ -377,6 +379,7 @@ def test_a_shadow_run_has_calls_of_its_own_beside_those_of_its_episode(
     cases = [replace(made, problem=problem), put("b", "wrong", [reply("thinker")])]
     found: Any = asyncio.run(shadowing.audit(log, cases, world))
     assert found == ["2.0.0 without pruning", "3.0.0 without pruning"]
+    assert read.times == 1
     assert changes == [
         (
             "p/d/a/0",
@@ -385,7 +388,7 @@ def test_a_shadow_run_has_calls_of_its_own_beside_those_of_its_episode(
                 settings={"shadow_from": node, "primary_calls": own},
                 limits=Limits(calls=2 * own + 3),
             ),
-            ("m",),
+            ("m", NO_GRANT, "learned"),
         )
         for at, node in (("2.0.0", "1.0.0"), ("3.0.0", "1.1.0"))
     ]
@@ -395,7 +398,9 @@ def test_not_all_prunes_of_many_episodes_run_again_at_once(monkeypatch: pytest.M
     running: list[int] = []
     most: list[int] = []
 
-    async def shadow(log: Any, case: Case, at: str, node: str, world: Any) -> str:
+    ReadOnce(monkeypatch, shadowing)
+
+    async def shadow(log: Any, case: Case, at: str, node: str, *_: Any) -> str:
         running.append(1)
         most.append(len(running))
         await asyncio.sleep(0)

@@ -28,7 +28,7 @@ from streams.research.analysis.verdicts import (
     verdicts,
 )
 from tests.stand_ins import always
-from tests.streams.bench.worlds import OPENED, case
+from tests.streams.bench.worlds import OPENED, ReadOnce, case
 
 # ── Asking ───────────────────────────────────────────────────────────────────────────────────
 
@@ -99,6 +99,7 @@ def test_a_judge_sees_an_answer_and_its_references_and_nothing_of_how_it_came_ab
         ran.append((work.opened.limits, work.opened.prices, change, record, told))
         return f"verdict {len(ran)}"
 
+    read = ReadOnce(monkeypatch, module)
     monkeypatch.setattr(module, "forked_work", work)
     monkeypatch.setattr(module, "run_fork", run)
     journal = dict.fromkeys(("opened", "10.0.0", "2.0.0", "closed"))
@@ -111,7 +112,8 @@ def test_a_judge_sees_an_answer_and_its_references_and_nothing_of_how_it_came_ab
         at="2.0.0", settings={"answer": "physics", "references": put}, policy="answer_judge",
         limits=Limits(calls=2), purpose="judge",
     )  # fmt: skip
-    assert made == [(each.episode, change, ("m", "g")) for each in cases]
+    assert made == [(each.episode, change, ("m", "g", "learned")) for each in cases]
+    assert read.times == 1
     assert ran == [(Limits(calls=2), None, change, "record", print)] * 2
 
 
@@ -131,6 +133,7 @@ def test_not_all_of_many_answers_are_put_to_a_judge_at_once(
         running.remove(record)
         return record
 
+    ReadOnce(monkeypatch, module)
     monkeypatch.setattr(module, "forked_work", work)
     monkeypatch.setattr(module, "run_fork", run)
     log: Any = SimpleNamespace(journal=always({"1.0.0": None}))

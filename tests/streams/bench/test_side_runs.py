@@ -16,7 +16,7 @@ from streams.research.bench import asides
 from streams.research.bench.asides import run_asides
 from streams.research.bench.recipe import Recipe
 from streams.research.bench.results import Results
-from tests.streams.bench.worlds import always, case, episodes
+from tests.streams.bench.worlds import ReadOnce, always, case, episodes
 
 RECIPE = Recipe.model_validate({
     "recipe": "r", "data": {"d": {"source": "jsonl"}, "e": {"source": "jsonl"}},
@@ -48,8 +48,8 @@ class Made:
         self.audited: list[str] = []
         self.now = self.most = 0
 
-    def work(self, log: Any, by: Any, episode: str, change: Change, told: str, grant: str) -> Any:
-        assert (told, grant) == ("m", "granted")
+    def work(self, log: Any, by: Any, episode: str, change: Change, *who: str) -> Any:
+        assert who == ("m", "granted", "learned")
         self.changes[f"{episode} {change.policy}"] = change
         return f"work on {episode}", f"record of {episode}"
 
@@ -67,14 +67,16 @@ class Made:
 
 
 def made(monkeypatch: pytest.MonkeyPatch, **groups: list[Case]) -> tuple[Made, int]:
-    seen = Made()
+    seen, read = Made(), ReadOnce(monkeypatch, asides)
     monkeypatch.setattr(asides, "forked_work", seen.work)
     monkeypatch.setattr(asides, "run_fork", seen.run)
     monkeypatch.setattr(asides, "audit", seen.audit)
     results = Results((), groups={(name, "d"): episodes(*group) for name, group in groups.items()})
     log: Any = SimpleNamespace(journal=always(JOURNAL))
     world: Any = SimpleNamespace(description="m", grant="granted")
-    return seen, asyncio.run(run_asides(log, RECIPE, results, world))
+    count = asyncio.run(run_asides(log, RECIPE, results, world))
+    assert read.times == 1
+    return seen, count
 
 
 def test_each_answer_is_asked_about_at_the_end_of_its_episode(

@@ -7,6 +7,8 @@ from functools import cache
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
 from handlers.policies.base import Trace
 from schemas.events.base import Event
 from schemas.events.reasoning import Generated
@@ -99,3 +101,15 @@ def noting(told: list[Any]) -> Callable[..., None]:
         told.append(words)
 
     return noted
+
+
+class ReadOnce:
+    """Stands in for folding all that a log taught, which side runs do once for all of them."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, module: Any) -> None:
+        self.times = 0
+        patch.setattr(module, "learned", self.read)
+
+    def read(self, log: Any, find: Any) -> str:
+        self.times += 1
+        return "learned"

@@ -32,7 +32,8 @@ from streams.runtime.embedded import marks
 from streams.runtime.embedded.intake import Intake
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.rebuild import snapshot_path
-from streams.runtime.embedded.snapshots import WORTH, keep, snapshots_of
+from streams.runtime.embedded.records import learned
+from streams.runtime.embedded.snapshots import WORTH, keep, newest_learned, snapshots_of
 from streams.runtime.embedded.worker import Worker
 from streams.telemetry.counts import Counts
 
@@ -169,6 +170,26 @@ def test_a_worker_that_ends_lets_the_next_start_from_what_was_learned(
     tables.rmdir()
     assert keep(log, tables)
     assert WORTH > 50
+
+
+def test_who_solves_one_problem_reads_what_was_learned_from_the_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = SqliteLog(tmp_path / "log.db", create=True)
+    plan = Plan(source="game24:1-24", find=find, policy="mc2", domain="game24")
+    Producer(log, plan).run(list(lines_of("game24:1-24", None)))
+    world = World({"*": Rehearsal()}, HashedEmbedder())
+    asyncio.run(Worker(log, world, find).run(until_idle=True))
+    whole = learned(log, find)
+    (scope,) = whole.scopes
+    assert len(whole.memory(scope).versions) > 1
+    told = steps(log, lambda: newest_learned(log, find))
+    monkeypatch.setattr("streams.runtime.embedded.snapshots.WORTH", 20)
+    assert keep(log, tmp_path / "none.tables")
+    assert steps(log, lambda: newest_learned(log, find)) < told / 4
+    here = newest_learned(log, find).memory(scope)
+    assert dict(here.versions) == dict(whole.memory(scope).versions)
+    assert here.latest.state() == whole.memory(scope).latest.state()
 
 
 def test_the_command_leaves_what_was_learned_unless_a_projector_keeps_it(
