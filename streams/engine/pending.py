@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from schemas.events.episode import ProblemAdmitted
@@ -77,36 +77,39 @@ class Sets:
     named: dict[tuple[str, str, int], str] = field(default_factory=dict[tuple[str, str, int], str])
     """The name of each set that anybody came to, by its scope, its series and its number."""
 
-    def take(self, episode: str, seat: PendingEpisode) -> bool:
-        """Whether an episode waits for its set: it has a place in an open window of a barrier series."""
+    def take(self, episode: str, seat: PendingEpisode) -> str | None:
+        """The set that an episode waits for, where it has a place in an open window of a barrier series."""
         position = seat.position
         if position is None or not seat.set_size:
-            return False
+            return None
         series = self.learner.scopes[seat.scope].window.series.get(seat.series or "")
         if series is None:
-            return False
+            return None
         # A late arrival, whose window was closed without it, is worked on by itself.
         if not series.done_positions <= position < series.size or position in series.voids:
-            return False
+            return None
         places, number = set_of(series, position, seat.set_size)
-        # Two scopes of one series each have a set of this number, which only the
-        # domain keeps apart.
-        shared = [s for s in self.learner.scopes.values() if seat.series in s.window.series]
-        told = str(number) if len(shared) == 1 else f"{seat.scope.partition('/')[0]}.{number}"
         # Whoever came first was told by what was known then: a scope that announces the series
         # meanwhile must not split the set in two.
-        name = self.named.setdefault((seat.scope, series.id, number), set_id(series.id, told))
+        name = self.named.get((seat.scope, series.id, number))
+        if name is None:
+            # Two scopes of one series each have a set of this number, which only the
+            # domain keeps apart.
+            shared = [s for s in self.learner.scopes.values() if seat.series in s.window.series]
+            told = str(number) if len(shared) == 1 else f"{seat.scope.partition('/')[0]}.{number}"
+            name = self.named[seat.scope, series.id, number] = set_id(series.id, told)
         group = self.groups.setdefault(name, Group(replace(seat, set_size=0), places))
         if group.called or position in group.members:
-            return False
+            return None
         group.members[position] = episode
-        return True
+        return name
 
     def complete(
-        self, may_open: Callable[[PendingEpisode], bool]
+        self, may_open: Callable[[PendingEpisode], bool], among: Iterable[str] | None = None
     ) -> Iterator[tuple[str, PendingEpisode]]:
-        """Sets that may open now, each told once."""
-        for name, group in self.groups.items():
+        """Sets that may open now, each told once; ``among`` names those that are looked at, else all are."""
+        for name in self.groups if among is None else among:
+            group = self.groups[name]
             if group.called:
                 continue
             series = self.learner.scopes[group.seat.scope].window.series[group.seat.series or ""]

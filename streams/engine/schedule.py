@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Container, Coroutine, Iterator
+from collections.abc import Callable, Container, Coroutine, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,8 +77,9 @@ class Schedule:
         self.seats[episode] = seat
         # A seat in a set is none of its own: the set has its turn, under its own name, once
         # all members are here.
-        if self.sets.take(episode, seat):
-            self._call_sets()
+        joined = self.sets.take(episode, seat)
+        if joined is not None:
+            self._call_sets([joined])  # no other can have become whole: one may gather thousands
         elif self.may_open(seat):
             self.ready.append(episode, seat.priority)
         else:
@@ -193,7 +194,7 @@ class Schedule:
         still: deque[str] = deque()
         for episode in self.blocked.pop(scope, ()):
             seat = self.seats.get(episode)
-            if seat is not None and not self.sets.take(episode, seat):
+            if seat is not None and self.sets.take(episode, seat) is None:
                 if self.may_open(seat):
                     self.ready.append(episode, seat.priority)
                 else:
@@ -203,12 +204,12 @@ class Schedule:
         self._call_sets()
         self.changed.set()
 
-    def _call_sets(self) -> None:
+    def _call_sets(self, among: Iterable[str] | None = None) -> None:
         """Sets that may open now have their turn at once: whoever looks meanwhile must not take them for waiting.
 
         A worker that did ended, with a whole set in the log that nobody had begun.
         """
-        for name, place in self.sets.complete(self.may_open):
+        for name, place in self.sets.complete(self.may_open, among):
             self.seats[name] = place
             self.ready.append(name, place.priority)
 
@@ -235,8 +236,15 @@ class Schedule:
 
     def next(self) -> tuple[str, PendingEpisode] | None:
         """The next episode, or set of them, that may open now, if there is a slot."""
-        self._call_sets()
         self.pay()
+        found = self._turn()
+        if found is None:
+            # Some become whole because a place of theirs was filled or voided elsewhere.
+            self._call_sets()
+            found = self._turn()
+        return found
+
+    def _turn(self) -> tuple[str, PendingEpisode] | None:
         # Each that is ready is looked at once, or one that goes back to the queue would be
         # looked at for ever.
         for _ in range(len(self.ready)):

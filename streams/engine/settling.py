@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from schemas.events.base import Event
 from schemas.events.learning import PositionVoided, TickPassed
@@ -12,28 +12,22 @@ Statement = tuple[str, str, Event]
 """Episode, address and event."""
 
 
-def owing(scope: Scope, is_taken: Callable[[str, int], bool]) -> list[Statement]:
-    """Voids of places that nobody fills, or a tick for a part window.
+def owing(scope: Scope, is_taken: Callable[[str, int], bool]) -> Iterator[Statement]:
+    """Voids of places that nobody fills, or a tick for a part window; whoever asks whether there is any, makes one.
 
     ``is_taken(series, position)`` says whether an episode holds a place and may still fill it.
     """
-    # Asked only when a worker has nothing left to do, since that is the nearest thing to "never"
-    # that can be known without a clock. What it says is recorded, so whoever reads the log later
-    # need not guess again.
+    # Said only when a worker has nothing left to do, since that is the nearest thing to "never"
+    # that can be known without a clock. It is recorded, so whoever reads the log later need not
+    # guess again.
     window, series = scope.window, scope.window.current
     if series is not None:
-        never = [p for p in series.missing() if not is_taken(series.id, p)]
         why = "never arrived"
-        return [
-            (
-                f"n/{scope.id}/{series.id}",
-                f"void.{p}",
-                PositionVoided(scope=scope.id, series=series.id, position=p, reason=why),
-            )
-            for p in never
-        ]
+        for p in series.missing():
+            if not is_taken(series.id, p):
+                void = PositionVoided(scope=scope.id, series=series.id, position=p, reason=why)
+                yield f"n/{scope.id}/{series.id}", f"void.{p}", void
     # One tick for each window: a second one would close a batch without members.
-    if (window.stream or window.late) and window.ticked <= window.closed:
+    elif (window.stream or window.late) and window.ticked <= window.closed:
         tick = TickPassed(scope=scope.id, batch=window.closed + 1)
-        return [(f"n/{scope.id}/-", f"tick.{tick.batch}", tick)]
-    return []
+        yield f"n/{scope.id}/-", f"tick.{tick.batch}", tick

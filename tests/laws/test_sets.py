@@ -9,7 +9,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +20,7 @@ from state.folds.windows import Series
 from streams.engine.learner import Learner
 from streams.engine.pending import PendingEpisode, Sets
 from streams.engine.policies import find
+from streams.engine.schedule import Schedule
 from streams.runtime.kafka.envelope import LogRecord
 from streams.runtime.kafka.fence import CLAIMED, EventsFold, Fence
 from streams.runtime.kafka.outgoing import partition_key
@@ -67,9 +70,11 @@ def gathered(given_: Arrivals) -> dict[str, list[int]]:
     """The places of each set's members; a set is told once, and no sooner than its last member comes."""
     sets, found = Sets(given_.learner()), dict[str, list[int]]()
     for position in given_.order:
-        assert sets.take(f"e{position}", given_.seat(position))
-        assert not sets.take(f"e{position}", given_.seat(position)), "nobody takes a place twice"
-        for name, _ in sets.complete(lambda seat: True):
+        joined = sets.take(f"e{position}", given_.seat(position))
+        assert joined is not None
+        again = sets.take(f"e{position}", given_.seat(position))
+        assert again is None, "nobody takes a place twice"
+        for name, _ in sets.complete(lambda seat: True, [joined]):
             assert name not in found
             found[name] = [int(member[1:]) for member in sets.members(name) or ()]
             assert position in found[name]
@@ -101,6 +106,36 @@ def test_sets_are_as_few_as_fit_and_numbered_in_order(given_: Arrivals) -> None:
     series = Series(SERIES, given_.size, given_.window)
     windows = map(series.positions, range(series.batches))
     assert len(found) <= sum(-(-len(window) // given_.set_size) for window in windows)
+
+
+@given(arrivals())
+def test_the_schedule_gives_each_set_its_turn_with_its_last_member_and_looks_at_no_other(
+    given_: Arrivals,
+) -> None:
+    """Whoever looked at all that are gathered for each that comes would take hours for a long series."""
+    schedule, found, looked = Schedule(given_.learner(), 99, print), list[str](), list[Any]()
+    complete = schedule.sets.complete
+
+    def counted(may_open: Any, among: Any = None) -> Any:
+        looked.append(among)
+        return complete(may_open, among)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Sets, "complete", lambda self, *seen: counted(*seen))
+        for position in given_.order:
+            schedule.enqueue(f"e{position}", given_.seat(position))
+        assert all(len(each) == 1 for each in looked)
+        looked.clear()
+        while (turn := schedule.next()) is not None:
+            found.append(turn[0])
+        assert looked == [None], "once, for those whose place was filled elsewhere"
+    # In the first window alone: the others wait for its version.
+    wanted = gathered(given_)
+    assert [
+        sorted(map(int, (e[1:] for e in schedule.sets.members(name) or ()))) for name in found
+    ] == [wanted[name] for name in found]
+    first = {name for name, places in wanted.items() if places[0] < given_.window}
+    assert {*found} == first
 
 
 @given(st.lists(st.text(min_size=1), min_size=1, unique=True), st.text(min_size=1))

@@ -51,17 +51,17 @@ def produce(
     if reading.follow:
         with closing(log_for(log, dry=reading.dry_run)) as opened:
             told = refusals(source, log, dry=reading.dry_run, streamed=True)
-            total, others = Produced(), Others(opened)
+            total, refused, others = Produced(), 0, Others(opened)
             endless = replace(plan, finite=False)
             # Each line is on the log before the next is read: a pipe may stay silent for hours.
             for line in lines:
                 done = Producer(opened, endless, others).run([line], dry=reading.dry_run)
                 total.produced += done.produced
                 total.known += done.known
-                total.refused += done.refused
+                refused += len(done.refused)  # and not the lines: they would be held for ever
                 say_refused(opened, told, done.refused, dry=reading.dry_run)
             told.sum_up()
-            return _summary(total, json)
+            return _summary(total, refused, json)
     # All of it before there is a log: a source that cannot be read makes none.
     whole = list(lines)
     if source == "-":
@@ -188,17 +188,17 @@ def _report(
             f"  {others} other lines {taken}. Mend the refused ones, then run the same command again:"
         )
         say("  what is known is skipped.")
-    return _summary(done, json)
+    return _summary(done, len(done.refused), json)
 
 
-def _summary(done: Produced, json: bool) -> int:
-    figures = {"produced": done.produced, "known": done.known, "refused": len(done.refused)}
+def _summary(done: Produced, refused: int, json: bool) -> int:
+    figures = {"produced": done.produced, "known": done.known, "refused": refused}
     if json:
         out_json({**figures, "series": sorted(set(done.series))})
     else:
         out(" ".join(f"{name} {count}" for name, count in figures.items()))
     flush()
-    return FAILED if done.refused else OK
+    return FAILED if refused else OK
 
 
 def refusals(source: str, log: str | None, *, dry: bool, streamed: bool = False) -> Refusals:

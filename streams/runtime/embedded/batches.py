@@ -68,7 +68,8 @@ class Batches:
 
     def settle(self, scope: Scope, is_admitted: Callable[[str, str, int], bool]) -> bool:
         """Void what never arrived, or close a partial window. Returns whether anything moved."""
-        found = owing(scope, lambda series, at: is_admitted(scope.id, series, at))
+        # All of it before any is said: each statement moves the window.
+        found = [*owing(scope, lambda series, at: is_admitted(scope.id, series, at))]
         for episode, address, event in found:
             self.say(episode, address, event)
         return bool(found)

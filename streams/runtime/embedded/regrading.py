@@ -225,6 +225,7 @@ class Regrading:
         nobody is told outcomes, none of it hangs on them.
         """
         found: dict[str, list[str]] = {}
+        induced = [*self.log.records("learning", kinds=("principle.induced",))]
         for scope in self.learner.scopes.values():
             labels = scope.policy.learns == "labels"
             episodes = {
@@ -239,7 +240,7 @@ class Regrading:
             subjects = {"/".join(episode_parts(episode)[:2]) for episode in episodes}
             names += [
                 record.event.principle
-                for record in self.log.records("learning", kinds=("principle.induced",))
+                for record in induced
                 if record.episode.startswith(f"b/{scope.id}/")
                 and isinstance(record.event, PrincipleInduced)
                 and record.event.subject in subjects

@@ -8,6 +8,8 @@ and may find work in it: then the answer is "not yet".
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from streams.engine.schedule import waiting_places
@@ -75,23 +77,23 @@ class Idle:
         checkpoints = self.worker.view.checkpoints.values()
         return {p for c in checkpoints for name, p in c.get("gathered", ()) if name == series}
 
-    def _owed(self, partition: int) -> list[tuple[Scope, list[Statement]]]:
+    def _owed(self, partition: int) -> Iterator[tuple[Scope, Iterator[Statement]]]:
         """Return what settling would state in the scopes of a partition. Parked and waiting episodes keep their
         places.
         """
-        parked = self.parked_seats()
+        parked, gathered = self.parked_seats(), lru_cache(self.gathered)
 
-        def of(scope: Scope) -> list[Statement]:
+        def of(scope: Scope) -> Iterator[Statement]:
             def is_taken(series: str, position: int) -> bool:
-                return (scope.id, series, position) in parked or position in self.gathered(series)
+                return (scope.id, series, position) in parked or position in gathered(series)
 
             return owing(scope, is_taken)
 
-        return [(scope, of(scope)) for scope in self.scopes(partition)]
+        return ((scope, of(scope)) for scope in self.scopes(partition))
 
     def owing(self, partition: int) -> bool:
         """Whether settling would say something in a partition."""
-        return any(found for _, found in self._owed(partition))
+        return any(True for _, found in self._owed(partition) for _ in found)
 
     async def committed(self, partition: int) -> int:
         """The offset of `problems` that the group committed."""
@@ -118,7 +120,8 @@ class Idle:
         if not settle:
             return True
         for index in list(worker.owning.partitions):
-            for scope, found in self._owed(index):
+            # All of it before any is said: each statement moves a window.
+            for scope, found in [(scope, [*found]) for scope, found in self._owed(index)]:
                 if found:
                     await worker.teacher.settle(scope, found)
         # Other owners settle what is theirs: their checkpoints tell when they have.
