@@ -47,6 +47,8 @@ class Labels:
         self.grader = grading or Grading()
         self.said = Judgements()
         self.position = 0
+        self.more = False
+        """Whether there is more feedback than was read at once: nobody else's write would tell of it."""
         self.refused = ""
         self.replied: set[str] = set()
         """Episodes whose question somebody answered since anybody looked."""
@@ -62,6 +64,7 @@ class Labels:
     async def take(self) -> bool:
         """Read new feedback and grade the answers that it speaks of. Returns whether there was any."""
         found = list(self.log.messages("feedback", self.position, BATCH))
+        self.more = len(found) == BATCH
         for offset, key, headers, value in found:
             feedback = self._remember(offset, value)
             if feedback is None:

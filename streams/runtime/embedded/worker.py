@@ -188,7 +188,7 @@ class Worker:
             # once.
             self.schedule.changed.clear()
             moved = False
-            if version != (version := self.log.data_version()) or self.intake.more:
+            if version != (version := self.log.data_version()) or self._has_more:
                 if not self._is_ours(at_once=True):
                     break
                 moved = await self._take_in()
@@ -205,7 +205,7 @@ class Worker:
                         continue
                 if until_idle:
                     return
-            if self.intake.more:
+            if self._has_more:
                 await asyncio.sleep(0)
             else:
                 # Until something changed here, or it is time to look whether somebody else changed the log.
@@ -214,6 +214,11 @@ class Worker:
                 look.cancel()
 
     # -- intake ------------------------------------------------------------------------------------
+
+    @property
+    def _has_more(self) -> bool:
+        """Whether a topic holds more than was read of it at once."""
+        return self.intake.more or self.labels.more
 
     async def _take_in(self) -> bool:
         moved, taken_out = False, list[str]()
