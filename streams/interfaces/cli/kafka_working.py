@@ -127,7 +127,7 @@ async def _worker(
     said = load().kafka
     partitions, cluster = await topics.known(place)
     # By cluster and prefix, so that two logs whose topics have the same names share nothing.
-    folder, name = home / cluster, place.prefix or "metalogue"
+    folder, name = home / cluster, place.group
     return KafkaWorker(
         place,
         partitions,

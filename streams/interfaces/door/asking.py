@@ -13,6 +13,7 @@ from schemas.answer_type import AnswerType
 from schemas.carried import TooMuch, carried, comes_back, of_text
 from schemas.problem import Limits, Problem, Profile, ReferenceAnswer, of_tenant
 from schemas.settings import meant
+from streams.interfaces.cli.kafka_log import is_kafka
 from streams.interfaces.cli.setup import Models, policy_of
 from streams.interfaces.door.errors import Error, in_our_words
 from streams.interfaces.door.messages import Marks
@@ -34,6 +35,14 @@ def at_least_one(name: str, number: object) -> int:
         what = f"expected a whole number of at least 1, found {number!r:.80}"
         raise Error(what, code="input.field", field=name)
     return number
+
+
+def need_file(log: str | None) -> None:
+    """Raise an ``Error`` where what is to be worked on here lies on Kafka."""
+    if log is not None and is_kafka(log):
+        what = "a log on Kafka has workers of its own"
+        hint = "Put the problem there with Client, and start workers: metalogue worker --log URL"
+        raise Error(what, code="usage", field="log", hint=hint)
 
 
 def of_type(name: str, value: object, *types: type) -> None:

@@ -15,7 +15,6 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,7 +25,6 @@ from handlers.reviewing import USUAL, Thresholds
 from schemas.answer import Answer
 from schemas.problem import Feedback, Profile, ReferenceAnswer
 from schemas.record import Record
-from streams.interfaces.cli.kafka_log import is_kafka, place_of, reached
 from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.reviews import Item
 from streams.interfaces.door.asking import (
@@ -38,11 +36,12 @@ from streams.interfaces.door.asking import (
     of_type,
     sayable,
 )
-from streams.interfaces.door.errors import Error, cancelled, closed, in_our_words, parked, there
-from streams.interfaces.door.handle import LOOK_S, Handle
+from streams.interfaces.door.errors import Error, cancelled, closed, parked, there
+from streams.interfaces.door.handle import AGAIN_S, AWAY, LOOK_S, Handle
 from streams.interfaces.door.lessons import FoundLesson, nearest
 from streams.interfaces.door.mailbox import NO_HEADERS, Awaited, Found, Mailbox, News, told_of
 from streams.interfaces.door.messages import Marks
+from streams.interfaces.door.thread import LogThread
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -51,12 +50,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 REASON_CHARS = 1_000
 """The longest reason that an episode is taken out for."""
-AGAIN_S = 1.0
-"""So long nobody looks after a log could not be reached."""
 SILENT_S = 5.0
 """After so long a log that says nothing is taken for one that is away."""
-AWAY = frozenset({"log.unreachable", "log.busy"})
-"""What passes by itself: who waits goes on waiting."""
 MOST_PENDING = 1024
 """Problems that a client waits for at once, unless it says another number; who submits more waits."""
 
@@ -118,7 +113,7 @@ class Client:
         """Why no answer can come any more."""
         self._changed: asyncio.Event | None = None
         self._room: asyncio.Condition | None = None
-        self._thread: ThreadPoolExecutor | None = None
+        self._thread: LogThread | None = None
         self._mailbox: Mailbox | None = None
         self._pump: asyncio.Task[None] | None = None
 
@@ -127,14 +122,13 @@ class Client:
     async def __aenter__(self) -> Self:
         # Made here and not before: they belong to the loop in which the client is used.
         self._changed, self._room = asyncio.Event(), asyncio.Condition()
-        # One thread, so that all work with the log comes one after another, as SQLite wants it.
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="metalogue-log")
+        self._thread = LogThread(self.log)
         # Its thread is ended if that fails, or the program could not end: nobody will
         # call ``__aexit__``.
         try:
             self._mailbox = await self._in_thread(lambda: Mailbox(open_log(self.log, create=True)))
         except BaseException:
-            self._thread.shutdown()
+            self._thread.close()
             raise
         self._pump = asyncio.create_task(self._look())
         return self
@@ -154,8 +148,8 @@ class Client:
         await asyncio.gather(self._pump, return_exceptions=True)
         # Whoever still waits would do so for ever, for nobody looks at the log any more.
         self.give_up(Error("the client was closed before the answer came", code="client.closed"))
-        await self._in_thread(self._box.close)
-        self._thread.shutdown()
+        await self._in_thread(self._box.close, anyway=True)
+        self._thread.close()
         # Whatever is asked of it from now on is told that it is closed.
         self._thread = self._mailbox = self._changed = None
 
@@ -165,16 +159,11 @@ class Client:
             raise closed()
         return self._mailbox
 
-    async def _in_thread(self, work: Callable[[], T]) -> T:
+    async def _in_thread(self, work: Callable[[], T], *, anyway: bool = False) -> T:
         """Do some work with the log in its thread. Raises an ``Error`` in our words."""
         if self._thread is None:
             raise closed()
-        with in_our_words():
-            if is_kafka(self.log):
-                # What brokers raise says nothing to people: ``reached`` tells which of them
-                # is away, or refuses.
-                work = partial(reached, place_of(self.log), work)
-            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        return await self._thread.do(work, anyway=anyway)
 
     async def trouble(self) -> str | None:
         """Why nothing can be put or read just now; None where both can."""
@@ -447,7 +436,8 @@ class Client:
                 await asyncio.wait_for(self._changed.wait(), LOOK_S)
             self._changed.clear()
             try:
-                news = await self._in_thread(partial(self._box.news, tuple(self._pending)))
+                look = partial(self._box.news, tuple(self._pending))
+                news = await self._in_thread(look, anyway=True)
             except Error as error:
                 # A log that is damaged or gone does not come back by itself. One that is only busy
                 # does, and it is said once and not ten times a second.

@@ -16,7 +16,7 @@ from streams.engine.policies import find
 from streams.interfaces.cli.opening import log_path, open_own
 from streams.interfaces.cli.setup import as_cli, need_budget_prices, need_prices, world_of
 from streams.interfaces.cli.working import only_worker
-from streams.interfaces.door.asking import DEFAULT_POLICY, Way, at_least_one, models_of
+from streams.interfaces.door.asking import DEFAULT_POLICY, Way, at_least_one, models_of, need_file
 from streams.interfaces.door.client import MOST_PENDING, Client
 from streams.interfaces.door.errors import Error, as_error, closed, in_our_words
 from streams.runtime.embedded.worker import Worker
@@ -75,6 +75,7 @@ class Engine(Client):
         max_concurrency: int = 256,
         max_pending: int = MOST_PENDING,
     ) -> None:
+        need_file(log)
         super().__init__(
             log or "",
             policy=policy,

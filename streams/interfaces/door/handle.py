@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 LOOK_S = 0.1
 """So often a log is looked at while something is awaited."""
+AGAIN_S = 1.0
+"""So long nobody looks after a log could not be reached."""
+AWAY = frozenset({"log.unreachable", "log.busy"})
+"""What passes by itself: who waits goes on waiting."""
 
 
 class Handle:
@@ -52,7 +56,15 @@ class Handle:
         while True:
             # Asked before the records are read: what was written in between would else be left out.
             is_over = self._future.done()
-            for record in await self.client.records(self.episode, after):
+            try:
+                found = await self.client.records(self.episode, after)
+            except Error as error:
+                # The log will be back, and what it holds of the episode with it.
+                if error.code not in AWAY:
+                    raise
+                await asyncio.sleep(AGAIN_S)
+                continue
+            for record in found:
                 after = record.offset
                 yield record
             if is_over:

@@ -47,6 +47,8 @@ from streams.producing.typed import need_fit
 from streams.runtime.embedded.health import GONE, Probe
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.queries import messages
+from streams.runtime.kafka import aio
+from streams.runtime.kafka.sending import Unrecorded
 from streams.views.sheet import read
 
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
@@ -151,13 +153,44 @@ class Mailbox:
             what = f"{asked.id!r} is already taken, with another policy or other settings"
             raise Error(what, code="input.duplicate", field="id")
         if done.produced:
-            self.log.publish(producer.messages)
+            self._put(producer.messages, episode)
+            self._need_first(asked, episode, new)
             return Found(episode, id, memory, headers)
         # A known problem may be given its reference later.
         if asked.answer is not None:
             self.log.publish([each for each in producer.messages if each[0] == "feedback"])
         found = self.find(episode)
         return Found(episode, id, memory, headers) if found is None else found
+
+    def _put(self, said: Iterable[tuple[str, str, Mapping[str, Any], bytes]], episode: str) -> None:
+        """Put a problem. Raises an ``Error`` that names its episode where brokers do not say whether they took it."""
+        try:
+            self.log.publish(said)
+        except (aio.kafka_error(), Unrecorded, OSError) as error:
+            # A file says at once whether it took it. Of a broker that was there a moment ago nobody knows, and who
+            # asks for the same once more, under another id, may pay for it twice.
+            if self.probe is not None:
+                raise
+            what = f"no broker said whether it took the problem, which may be worked on: {error}"
+            hint = "Ask for its answer later; put again under its id it is the same"
+            raise Error(what, code="log.unsure", where=episode, hint=hint) from error
+
+    def _need_first(self, asked: Asked, episode: str, new: bool) -> None:
+        """Raise an ``Error`` where another client put another problem under this id before us, at the same time.
+
+        By the order of the log, which the worker goes by as well. Not even ours was there when we looked first.
+        """
+        found = messages.first_put(self.log, episode)
+        if found is None:
+            return
+        first, value = found
+        if problem_of(value).problem != asked.problem:
+            what = f"{asked.id!r} is already taken by another problem text"
+        elif new and first != episode:
+            what = f"{asked.id!r} is already taken, with another policy or other settings"
+        else:
+            return
+        raise Error(what, code="input.duplicate", field="id")
 
     def judge(self, said: Feedback) -> None:
         """Put feedback on the log; the same twice is one. Of an episode that waits for it, it is the answer.
@@ -218,6 +251,14 @@ class Mailbox:
 
     def find(self, episode: str) -> Found | None:
         """An episode that is on the log, or whose problem is."""
+        found = self._found(episode)
+        # An answer stays as it is. All else may be new on the log, put and worked on elsewhere.
+        if found is None or found.answer is None:
+            self.log.data_version()
+            found = self._found(episode)
+        return found
+
+    def _found(self, episode: str) -> Found | None:
         id, memory, headers = "", "", dict[str, str]()
         admitted = self.log.find(episode, "admitted")
         # An admitted problem is read from its record, as the worker read it; one that

@@ -69,10 +69,13 @@ def refused_after(
     log: SqliteLog, offset: int, waiting: Iterable[str]
 ) -> Iterator[tuple[int, str | None, Mapping[str, Any]]]:
     """Problems that a worker refused: their offsets, which of those that wait it was, and their headers."""
-    # The key of a dead letter ends in a digest of what was refused, and that is all it says of it.
-    by_digest = {digest(episode): episode for episode in waiting}
+    # On SQLite the key of a dead letter ends in a digest of what was refused, and that is all it says of it. On
+    # Kafka it says where that lay; the headers that came with it name the episode.
+    named = {episode: episode for episode in waiting}
+    by_digest = {digest(episode): episode for episode in named}
     for at, key, headers, _ in log.messages("dead-letters", offset):
-        yield at, by_digest.get(key.rpartition("/")[2]), headers
+        known = by_digest.get(key.rpartition("/")[2])
+        yield at, known or named.get(str(headers.get("ce_subject"))), headers
 
 
 def why(letter: Mapping[str, Any]) -> str:

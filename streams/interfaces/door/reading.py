@@ -18,6 +18,7 @@ from streams.core.backbone import BackboneError
 from streams.engine.policies import find
 from streams.interfaces.cli import opening
 from streams.interfaces.cli.finding import find_episode, need_episodes
+from streams.interfaces.cli.kafka_log import is_kafka
 from streams.interfaces.cli.setup import as_cli, policy_of, world_of
 from streams.interfaces.door.asking import at_least_one, models_of, of_type, sayable
 from streams.interfaces.door.errors import Error, as_error, in_our_words, no_loop
@@ -125,8 +126,15 @@ class Log:
 
 def open_log(log: str) -> Log:
     """A log to read from: ``sqlite:PATH``, ``kafka://HOST:PORT`` or ``jsonl:PATH``. Raises an ``Error``."""
+    _need_no_loop("open_log", log)
     with in_our_words():
         return Log(opening.open_log(log))
+
+
+def _need_no_loop(name: str, log: str) -> None:
+    """Raise an ``Error`` in a running event loop for a log on Kafka, whose reader runs one of its own."""
+    if is_kafka(log):
+        no_loop(name, f"Call it in a thread: await asyncio.to_thread({name}, ...)")
 
 
 def verify(log: str, episode: str | None = None) -> Verified:
@@ -135,6 +143,7 @@ def verify(log: str, episode: str | None = None) -> Verified:
     Nothing is asked and nothing is written. What this build cannot derive is in ``unverifiable``, what nobody can
     compare in ``left_out``. Raises an ``Error`` where there is no such log or episode, or nothing on it.
     """
+    _need_no_loop("verify", log)
     with in_our_words(), closing(opening.open_log(log)) as opened:
         only = None if episode is None else find_episode(opened, episode)
         need_episodes(opened, only)

@@ -20,7 +20,7 @@ from streams.interfaces.cli.draining import over_budget
 from streams.interfaces.cli.opening import open_own
 from streams.interfaces.cli.prompting import set_for
 from streams.interfaces.cli.setup import as_cli, need_prices, tools_wanted, world_of
-from streams.interfaces.door.asking import DEFAULT_POLICY, Asked, Way, models_of
+from streams.interfaces.door.asking import DEFAULT_POLICY, Asked, Way, models_of, need_file
 from streams.interfaces.door.errors import Error, as_error, in_our_words, no_loop
 from streams.interfaces.door.messages import answer_of
 from streams.producing.typed import BadType, with_known_type
@@ -125,6 +125,7 @@ async def asolve(
         time_limit=time_limit,
     )
     # All that can be wrong with the parameters is told before a log is opened or made.
+    need_file(log)
     found, typed = way.found(), way.typed()
     put = _problem(Asked.of(problem, answer_type=typed), typed, way, found)
     with in_our_words(), ExitStack() as place:

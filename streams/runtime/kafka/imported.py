@@ -27,6 +27,7 @@ from streams.runtime.embedded.lines import LAIN, LIES
 from streams.runtime.embedded.log import INSERT, SEND, SqliteLog
 from streams.runtime.embedded.rows import COUNT, INSERT_OPEN
 from streams.runtime.kafka import aio, outgoing, topics
+from streams.runtime.kafka.append import Appender
 from streams.runtime.kafka.envelope import LogRecord, NotOurs, data_of, read
 from streams.runtime.kafka.fence import CLAIMED, Fence
 from streams.runtime.kafka.localfile import alone, drop
@@ -63,12 +64,14 @@ class KafkaLog(SqliteLog):
             self.partitions, cluster = self._run(topics.known(place))
             folder = home / cluster
             folder.mkdir(parents=True, exist_ok=True)
-            path = folder / f"{place.prefix or 'metalogue'}.db"
+            path = folder / f"{place.group}.db"  # no two logs of a cluster have one group
             self.consumer: Any = self._run(self._connect())
         except BaseException:
             self.loop.close()
             raise
         self.sizes = Sizes(place)
+        self.appender: Appender | None = None
+        """Sends what is published, once something was."""
         self.versions = 0
         self.claimants: dict[tuple[str, int], str] = {}
         """Whose claim is in force."""
@@ -95,10 +98,16 @@ class KafkaLog(SqliteLog):
         await consumer.start()
         return consumer
 
+    def _spots(self) -> list[Any]:
+        """Every partition of every topic that is read."""
+        return [aio.spot(t, p) for t in self.names for p in range(self.partitions)]
+
     def close(self) -> None:
         """Let go of the broker and the file."""
         atexit.unregister(self.close)  # it would come from another thread than the file's
         if not self.loop.is_closed():
+            if self.appender is not None:
+                self._run(self.appender.stop())
             try:
                 self._run(self.consumer.stop())
             except asyncio.CancelledError:  # aiokafka's own, of a fetch that was to be tried again
@@ -126,9 +135,8 @@ class KafkaLog(SqliteLog):
         ``step`` is called whenever something was brought in, for who watches whether anything moves.
         """
         with alone(self.path):
-            tps = [aio.spot(t, p) for t in self.names for p in range(self.partitions)]
             # The ends are asked for once. Workers may append faster than we store, and a look has to end.
-            ends: dict[Any, int] = self._run(self.consumer.end_offsets(tps))
+            ends: dict[Any, int] = self._run(self.consumer.end_offsets(self._spots()))
             while True:
                 # Positions are read off the file each time: whoever held the lock before us may have moved them.
                 starts = {tp: self.position(f"{CONSUMER}/{tp.partition}", tp.topic) for tp in ends}
@@ -145,8 +153,10 @@ class KafkaLog(SqliteLog):
     ) -> tuple[list[Any], dict[Any, int]]:
         """Records in the order in which they are stored, and where to read on after them."""
         positions, found = {tp: starts[tp] for tp in ends}, list[Any]()
-        self.consumer.assign(list(ends))
-        for tp, start in positions.items():
+        # All of them, also where nothing is new: the client forgets the topics that it reads no more, and the
+        # next question for their ends would find them out one by one, a tenth of a second each.
+        self.consumer.assign(self._spots())
+        for tp, start in starts.items():
             self.consumer.seek(tp, start)
         # What is found is stored in one transaction, and held in memory until then: hence the bound.
         while len(found) < AT_ONCE:
@@ -311,13 +321,39 @@ class KafkaLog(SqliteLog):
         messages: Iterable[tuple[str, str, Mapping[str, Any], bytes]] = (),
         commands: Iterable[tuple[str, str, Event]] = (),
     ) -> int:
-        """Send messages and commands; how many messages were new. All of it is then here too."""
+        """Send messages and commands; how many messages were new. All of it is then here too, unless brokers went
+        away meanwhile.
+        """
         sent, said = list(messages), list(commands)
         new = len({(t, k) for t, k, _, _ in sent if not self.has_message(t, k)})
         homes = {episode: self._home(episode) for episode, _, _ in said}
-        self._run(outgoing.publish(self.place, self.partitions, sent, said, homes, self.sizes))
-        self.refresh()
+        self._run(self._send(sent, said, homes))
+        # It is on the log, whether or not it can be read back just now: who was told otherwise would send it again.
+        with suppress(aio.kafka_error(), OSError):
+            self.refresh()
         return new
+
+    async def _send(
+        self,
+        sent: list[outgoing.Message],
+        said: list[outgoing.Command],
+        homes: Mapping[str, int | None],
+    ) -> None:
+        """Send with the producer that is there: a door sends many times, and each beginning takes as long as ten
+        appends.
+        """
+        appender = self.appender
+        if appender is None:
+            appender = Appender(self.place, sizes=self.sizes)
+            await appender.start()
+        try:
+            await outgoing.publish(appender, self.partitions, sent, said, homes)
+        except BaseException:
+            # A lane that failed sends nothing more.
+            self.appender = None
+            await appender.stop()
+            raise
+        self.appender = appender
 
     def _home(self, episode: str) -> int | None:
         row = self.db.execute(HOME, (episode,)).fetchone()

@@ -18,8 +18,7 @@ from streams.runtime.kafka.append import Appender, Lane, message_headers
 from streams.runtime.kafka.envelope import Headers, headers_of, named
 from streams.runtime.kafka.letters import KafkaDeadLetter
 from streams.runtime.kafka.names import feedback_name
-from streams.runtime.kafka.place import KafkaAddress, partition_of
-from streams.runtime.kafka.sizes import Sizes
+from streams.runtime.kafka.place import partition_of
 
 Message = tuple[str, str, Mapping[str, Any], bytes]
 Command = tuple[str, str, Event]
@@ -29,37 +28,32 @@ JSON_HEADERS = frozenset({"__metalogue.plan"})
 
 
 async def publish(
-    place: KafkaAddress,
+    appender: Appender,
     partitions: int,
     messages: Iterable[Message],
     commands: Iterable[Command],
     homes: Mapping[str, int | None],
-    sizes: Sizes | None = None,
 ) -> None:
     """Send everything. Series are announced last: what died in between is sent again the same."""
-    appender = Appender(place, sizes=sizes)
-    await appender.start()
-    try:
-        for topic in sorted({each[0] for each in messages}, key=lambda t: ORDER.get(t, 9)):
-            lanes = {_send(appender, partitions, each) for each in messages if each[0] == topic}
-            # Durable before the next topic begins, so that a crash leaves no problem without its label.
-            for lane in lanes:
-                await lane.commit()
-        lanes = set[Lane]()
-        for episode, address, event in commands:
-            scope = getattr(event, "scope", None)
-            # Of an episode that nobody admitted a command counts nowhere, so any partition will do.
-            index = homes.get(episode) or 0
-            if scope is not None:
-                index = partition_of(scope.encode(), partitions)
-            lane = appender.lane(place.topic("events" if scope is None else "learning"), index)
-            headers = headers_of(event.kind, episode, address, now_ms())
-            lane.add((scope or episode).encode(), as_written(event).to_json(), headers)
-            lanes.add(lane)
+    place = appender.place
+    for topic in sorted({each[0] for each in messages}, key=lambda t: ORDER.get(t, 9)):
+        lanes = {_send(appender, partitions, each) for each in messages if each[0] == topic}
+        # Durable before the next topic begins, so that a crash leaves no problem without its label.
         for lane in lanes:
             await lane.commit()
-    finally:
-        await appender.stop()
+    lanes = set[Lane]()
+    for episode, address, event in commands:
+        scope = getattr(event, "scope", None)
+        # Of an episode that nobody admitted a command counts nowhere, so any partition will do.
+        index = homes.get(episode) or 0
+        if scope is not None:
+            index = partition_of(scope.encode(), partitions)
+        lane = appender.lane(place.topic("events" if scope is None else "learning"), index)
+        headers = headers_of(event.kind, episode, address, now_ms())
+        lane.add((scope or episode).encode(), as_written(event).to_json(), headers)
+        lanes.add(lane)
+    for lane in lanes:
+        await lane.commit()
 
 
 def _send(appender: Appender, partitions: int, message: Message) -> Lane:

@@ -12,6 +12,7 @@ import metalogue
 import openai
 import pytest
 
+from streams.interfaces.door.http import door as doors
 from tests.endpoint import Answer, whole
 from tests.streams.door.conftest import keyless
 from tests.streams.door.served import ASKED, LOG, Here, ask, served
@@ -243,6 +244,30 @@ def test_what_is_not_done_in_time_goes_on(serve: Serve) -> None:
                 break
             found = http.get(f"/v1/answers/{episode}", params={"wait_s": 60})
         assert found.json()["answer"] == "2"
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/events/"])
+def test_a_stream_that_has_nothing_to_say_says_that_it_is_there(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """Whoever stands on the way would cut a connection that is silent; clients pass over comments."""
+    monkeypatch.setattr(doors, "SILENT_S", 0.05)
+    gate = Gate()
+    serve(gate)
+    with served(patience_s=2.0) as here, here.http() as http:
+        said = {"model": "cot", "messages": ASKED, "stream": True}
+        asked: dict[str, Any] = {"method": "POST", "url": path, "json": said}
+        if path.endswith("/"):
+            put = http.post("/v1/problems", json={"id": "1", "problem": "What is 17 + 25?"}).json()
+            asked = {"method": "GET", "url": path + put["episode"]}
+        with http.stream(**asked) as stream:
+            lines = stream.iter_lines()
+            assert next(line for line in lines if line.startswith(":")) == ": still at it"
+            *_, last = (line for line in lines if line.startswith("data: "))
+        gate.open.set()
+    error = json.loads(last.removeprefix("data: "))["error"]
+    assert error["code"] == "patience"
+    assert "GET /v1/answers/p/default/" in error["message"]
 
 
 def test_progress_goes_on_behind_the_offset_that_was_seen_last(serve: Serve) -> None:

@@ -15,7 +15,7 @@ from schemas.problem import PROBLEM_CHARS
 from streams.interfaces.dashboard.guard import Guard
 from streams.interfaces.door.access import Refused
 from streams.interfaces.door.errors import Error
-from streams.interfaces.door.http.door import CARRIED, Door, status_of, told
+from streams.interfaces.door.http.door import CARRIED, GOES_ON, Door, status_of, told
 from streams.interfaces.door.http.routes import router
 from streams.interfaces.door.origins import Origins, code_of, refused
 from streams.interfaces.door.service import Service
@@ -28,10 +28,6 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 4 * PROBLEM_CHARS
 """The longest body: a problem of that many characters, each of four bytes."""
-
-
-GOES_ON = frozenset({"patience", "stopping"})
-"""Errors of a request whose episode goes on."""
 
 
 def app_of(

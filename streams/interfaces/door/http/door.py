@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack
 from typing import Any, Literal
@@ -48,6 +49,12 @@ STATUS: Mapping[str, int] = {
     "patience": 504,
 }
 """The status of an error by its code; an ``input.`` that is not here is 400, the rest is 503."""
+
+
+GOES_ON = frozenset({"patience", "stopping", "log.unsure"})
+"""Errors of a request whose episode goes on."""
+SILENT_S = 15.0
+"""A stream that says nothing for so long says that it is there."""
 
 
 # A list, and a short one: what is recorded with a problem stays, and headers hold cookies and keys.
@@ -147,20 +154,41 @@ class Door:
             options = asked.stream_options
             with_usage = options is not None and bool(options.include_usage)
             said = chunks(handle, asked.model, with_usage=with_usage)
-            return _stream(self._in_time(said, place.pop_all()), headers)
+            return _stream(self._in_time(said, place.pop_all(), handle.episode), headers)
 
-    async def _in_time(self, said: AsyncIterator[bytes], place: ExitStack) -> AsyncIterator[bytes]:
-        """A stream that ends when its time is over, with the error as its last event; its place is free then."""
+    async def _in_time(
+        self, said: AsyncIterator[bytes], place: ExitStack, episode: str
+    ) -> AsyncIterator[bytes]:
+        """A stream that ends when its time is over, with the error as its last event; its place is free then.
+
+        While nothing is said for a while a comment is, so that nobody on the way takes the connection for dead.
+        """
         # Its status was sent with the first byte. All that can still be told is an event.
+        again = f"GET /v1/answers/{quote(episode)}"
+        ends_s = time.monotonic() + self.offer.patience_s
+        coming: asyncio.Future[bytes] | None = None
         try:
-            async with asyncio.timeout(self.offer.patience_s):
-                async for each in said:
+            while True:
+                coming = coming or asyncio.ensure_future(anext(said))
+                left_s = ends_s - time.monotonic()
+                done, _ = await asyncio.wait([coming], timeout=max(0.0, min(left_s, SILENT_S)))
+                if done:
+                    each, coming = coming.result(), None
                     yield each
-        except TimeoutError:
-            yield event(told(Error("no answer yet", code="patience")))
+                elif left_s <= 0:
+                    yield event(told(Error(f"no answer yet: {again}", code="patience")))
+                    return
+                else:
+                    yield b": still at it\n\n"
+        except StopAsyncIteration:
+            return
         except Error as error:
+            if error.code in GOES_ON:
+                error = Error(f"{error.detail}: {again}", code=error.code)
             yield event(told(error))
         finally:
+            if coming is not None:
+                coming.cancel()
             place.close()
 
     # -- our own -----------------------------------------------------------------------------------
@@ -208,7 +236,8 @@ class Door:
         with ExitStack() as place:
             place.enter_context(self.access.place(guest))
             handle = await self.service.own(episode, guest)
-            return _stream(self._in_time(_records(handle, after), place.pop_all()), {})
+            said = self._in_time(_records(handle, after), place.pop_all(), handle.episode)
+            return _stream(said, {})
 
     async def explain(self, episode: str, guest: Guest) -> dict[str, Any]:
         """How an episode came to its answer."""

@@ -22,6 +22,9 @@ select headers, value from messages m where topic = ? and not exists (
 """
 RUNS = "select key from messages where topic = 'problems' and key >= ? and key < ? limit 2"
 A_RUN = "select value from messages where topic = 'problems' and key >= ? and key < ? limit 1"
+FIRST = """
+select key, value from messages where topic = 'problems' and key >= ? and key < ? order by offset limit 1
+"""
 FOREIGN = """
 select offset, value from messages
   where topic = 'problems' and offset > ? and (key < 'p/' or key >= 'p0') order by offset
@@ -93,6 +96,13 @@ def run_of_problem(log: SqliteLog, episode: str) -> bytes | None:
     prefix = episode.rpartition("/")[0]
     row = log.db.execute(A_RUN, (prefix + "/", prefix + "0")).fetchone()
     return None if row is None else as_bytes(row[0])
+
+
+def first_put(log: SqliteLog, episode: str) -> tuple[str, bytes] | None:
+    """The episode for which the same problem as this one's was put first, and the problem as it was put then."""
+    prefix = episode.rpartition("/")[0]
+    row = log.db.execute(FIRST, (prefix + "/", prefix + "0")).fetchone()
+    return None if row is None else (row[0], as_bytes(row[1]))
 
 
 def foreign_problems(log: SqliteLog, after: int) -> Iterator[tuple[int, bytes]]:
