@@ -110,6 +110,7 @@ async def asolve(
     prices: Mapping[str, tuple[float, float]] | None = None,
 ) -> Answer:
     """Solve one problem in a running event loop; otherwise as ``solve``."""
+    # All that can be wrong with the parameters is told before a log is opened or made.
     way = Way(
         policy=policy,
         profile=profile,
@@ -124,7 +125,6 @@ async def asolve(
         cost_limit=cost_limit,
         time_limit=time_limit,
     )
-    # All that can be wrong with the parameters is told before a log is opened or made.
     need_file(log)
     found, typed = way.found(), way.typed()
     put = _problem(Asked.of(problem, answer_type=typed), typed, way, found)
@@ -142,10 +142,9 @@ async def asolve(
             with closing(open_own(url)) as opened:
                 solved = await solve_on(opened, found, put, world)
                 answer = answer_of(opened, solved.episode)
-        except BackboneError as error:
-            raise as_error(as_cli(error)) from error
-        except OutOfBudget as error:
-            raise as_error(over_budget(error)) from error
+        except (BackboneError, OutOfBudget) as error:
+            told = as_cli(error) if isinstance(error, BackboneError) else over_budget(error)
+            raise as_error(told) from error
         finally:
             await world.close()
     assert answer is not None
