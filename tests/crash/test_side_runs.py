@@ -124,7 +124,7 @@ def test_the_same_problem_at_once_is_paid_for_once(tmp_path: Path) -> None:
     with side(tmp_path / "a.db", held=all_of_them) as on:
         for _ in range(3):
             on.solve()
-        assert until(lambda: len(spoken(on)) == 2), "the one that asks says nothing"
+        assert until(lambda: len(spoken(on)) >= 2), "those that wait say so"
         on.released.set()
         found = [ended(each) for each in on.begun]
         assert [(code, body["answer"]) for code, body, _ in found] == [(0, "7")] * 3, found

@@ -130,6 +130,13 @@ class Way:
                 first["msg"], code="usage", field=f"{named[str(first['loc'][0])]}_limit"
             ) from error
 
+    def check(self) -> None:
+        """Raise an ``Error`` that names what is wrong with it, whatever the problem."""
+        self.found()
+        self.typed()
+        self.limits()
+        self.own("-")
+
     def found(self) -> Policy[Any]:
         """The policy. Raises an ``Error`` for it or one of its settings."""
         of_type("policy", self.policy, str)

@@ -120,6 +120,7 @@ class Client:
     # -- life --------------------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
+        self.way.check()
         # Made here and not before: they belong to the loop in which the client is used.
         self._changed, self._room = asyncio.Event(), asyncio.Condition()
         self._thread = LogThread(self.log)

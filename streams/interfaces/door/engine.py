@@ -102,6 +102,7 @@ class Engine(Client):
         self._pages: Pages | None = None
 
     async def __aenter__(self) -> Self:
+        self.way.check()  # before there is a log
         with ExitStack() as holding, in_our_words():
             if not self.log:
                 folder = holding.enter_context(tempfile.TemporaryDirectory(prefix="metalogue-"))

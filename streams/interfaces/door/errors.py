@@ -34,11 +34,10 @@ class Error(Exception):
 def as_error(error: CliError) -> Error:
     """The same error with a parameter's name where an option's stood."""
     # An option of the command line and a parameter of a function bear one name, each
-    # in its own spelling.
-    field = error.field.removeprefix("--").replace("-", "_") if error.field else ""
-    return Error(
-        error.detail, code=error.error, where=error.where, field=field.lower(), hint=error.hint
-    )
+    # in its own spelling, but for one that is said setting by setting there.
+    field = error.field.removeprefix("--").replace("-", "_").lower() if error.field else ""
+    field = "settings" if field == "set" else field
+    return Error(error.detail, code=error.error, where=error.where, field=field, hint=error.hint)
 
 
 @contextmanager

@@ -97,3 +97,29 @@ def test_a_reason_that_is_none_or_a_book_is_refused(folder: Path, reason: Any) -
             assert caught.value.field == "reason"
 
     run(work)
+
+
+@pytest.mark.parametrize("kind", [metalogue.Client, Engine])
+@pytest.mark.parametrize(
+    ("field", "way"),
+    [
+        ("policy", {"policy": "nope"}),
+        ("settings", {"policy": "self_consistency", "settings": {"samples": 0}}),
+        ("answer_type", {"answer_type": "nothing of it"}),
+        ("call_limit", {"call_limit": 0}),
+        ("memory", {"memory": "no such name"}),
+    ],
+)
+def test_what_holds_for_all_problems_is_told_before_there_is_a_log(
+    folder: Path, kind: Any, field: str, way: dict[str, Any]
+) -> None:
+    """And not at the first problem, which may come hours later."""
+
+    async def work() -> None:
+        async with kind(LOG, **way):
+            pytest.fail("it was opened")
+
+    with pytest.raises(metalogue.Error) as told:
+        run(work)
+    assert field in told.value.field
+    assert [*folder.iterdir()] == []
