@@ -97,7 +97,7 @@ def test_in_a_running_loop_it_is_awaited(serve: Serve) -> None:
     ("wrong", "code", "field"),
     [
         ({"policy": "mc3"}, "policy.unknown", "policy"),
-        ({"settings": {"passes": 3}}, "policy.setting", "set"),
+        ({"settings": {"passes": 3}}, "policy.setting", "settings"),
         ({"call_limit": 0}, "usage", "call_limit"),
         ({"seed": -1}, "input.field", "seed"),
         ({"memory": "a b"}, "input.field", "memory"),
