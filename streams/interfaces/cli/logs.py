@@ -34,14 +34,13 @@ def counts(log: SqliteLog) -> dict[str, int]:
     found["learning_episodes"] = records.get(("learning", "episode.closed"), 0)
     # Asked for only where there are any, since it means to read them; most logs have none.
     found["parked"] = held.times_parked(log) if kinds["episode.parked"] else 0
+    found["cancelled"] = held.cancelled(log) if kinds["episode.adopted"] else 0
     found["facts"] = sum(kinds[kind] for kind in FACT_KINDS)
     # Counted by the log itself as they come: it is the promise that this figure stays at 0.
     found["repeated_completions"] = log.counter("repeated")
     found["stale_completions"] = log.counter("stale")
     found["bytes"] = held.size_bytes(log)
-    order = (
-        "problems opened closed answers completions repeated_completions stale_completions facts"
-    )
+    order = "problems opened closed cancelled answers completions repeated_completions stale_completions facts"
     order += " learning_episodes dead_letters parked events bytes"
     return {name: found[name] for name in order.split()}
 

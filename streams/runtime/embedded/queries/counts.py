@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from streams.runtime.embedded.queries.conditions import IS_CLOSED
+
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
@@ -33,6 +35,10 @@ TIMES_PARKED = """
 select coalesce(sum(max(0, times)), 0) from (
   select sum(case kind when 'episode.parked' then 1 else -1 end) as times from records
     where kind in ('episode.parked', 'episode.adopted') group by episode)
+"""
+CANCELLED = f"""
+select count(distinct a.episode) from records a
+  where a.kind = 'episode.adopted' and json_extract(a.body, '$.void') and not {IS_CLOSED}
 """
 WORKED_OFF = """
 select (select count(*) from messages where topic = 'problems'),
@@ -140,6 +146,11 @@ def times_parked(log: SqliteLog) -> int:
     An episode that was taken out while it waited or ran had never been parked.
     """
     return int(log.db.execute(TIMES_PARKED).fetchone()[0])
+
+
+def cancelled(log: SqliteLog) -> int:
+    """How many episodes were taken out before they had ended. Every record is looked at for it."""
+    return int(log.db.execute(CANCELLED).fetchone()[0])
 
 
 # ── Readers, workers, time and room ──────────────────────────────────────────────────────────
