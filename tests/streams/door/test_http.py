@@ -13,6 +13,7 @@ import openai
 import pytest
 
 from streams.interfaces.door.http import door as doors
+from streams.interfaces.door.mailbox import Mailbox
 from tests.endpoint import Answer, whole
 from tests.streams.door.conftest import keyless
 from tests.streams.door.served import ASKED, LOG, Here, ask, served
@@ -244,6 +245,19 @@ def test_what_is_not_done_in_time_goes_on(serve: Serve) -> None:
                 break
             found = http.get(f"/v1/answers/{episode}", params={"wait_s": 60})
         assert found.json()["answer"] == "2"
+
+
+def test_who_comes_while_the_log_is_away_is_told_when_to_come_again(
+    door: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object, **__: object) -> None:
+        raise metalogue.Error("no broker answered", code="log.unreachable")
+
+    monkeypatch.setattr(Mailbox, "post", away)
+    with door.http() as http:
+        late = http.post("/v1/problems", json={"id": "a", "problem": "What is 1 + 1?"})
+    assert (late.status_code, late.json()["error"]["code"]) == (503, "log.unreachable")
+    assert late.headers["retry-after"] == "5"
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/events/"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -15,10 +16,12 @@ from schemas.problem import PROBLEM_CHARS
 from streams.interfaces.dashboard.guard import Guard
 from streams.interfaces.door.access import Refused
 from streams.interfaces.door.errors import Error
+from streams.interfaces.door.handle import AWAY
 from streams.interfaces.door.http.door import CARRIED, GOES_ON, Door, status_of, told
 from streams.interfaces.door.http.routes import router
 from streams.interfaces.door.origins import Origins, code_of, refused
 from streams.interfaces.door.service import Service
+from streams.interfaces.door.thread import AWAY_S
 from streams.support.web.bodies import Bodies
 
 if TYPE_CHECKING:
@@ -83,4 +86,6 @@ async def _said(request: Request, error: Exception) -> JSONResponse:
             # OpenAI's clients ask again by themselves, and without a key that would be another episode
             # while this one goes on.
             again = {"x-should-retry": "false"} if error.code in GOES_ON else {}
+            if error.code in AWAY:
+                again["retry-after"] = str(math.ceil(AWAY_S))
             return JSONResponse(told(error), status_of(error), again)
