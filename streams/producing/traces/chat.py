@@ -36,11 +36,15 @@ class ChatLine(BaseModel):
     verdict: StrictBool | None = None
     reward: StrictInt | StrictFloat | None = None
     score: StrictInt | StrictFloat | None = None
+    subject: Any = None
 
 
 def case_of(line: SourceLine) -> Case:
     """The case on a line. Raises ``BadLine`` that names what is wrong with it."""
     said = parse_as(ChatLine, line.raw)
+    # What a case taught is everybody's, and no key would erase it again.
+    if said.subject is not None:
+        raise BadLine(1, "subject", "what is taken in is of no subject", "input.subject")
     problem, rest = parted(messages_of(said.messages, "messages"), "messages")
     steps = Steps()
     steps.take(rest)

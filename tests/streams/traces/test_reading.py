@@ -273,6 +273,7 @@ REFUSED: list[tuple[Any, str]] = [
         ({**SIMPLE, "reward": 2}, "reward: must be from 0 to 1, and is 2 [input.field]"),
         ({**SIMPLE, "reward": 1, "label": True}, "reward: stands beside label: give one of them"),
         ({**SIMPLE, "domain": "a b"}, "domain: "),
+        ({**SIMPLE, "subject": "ada"}, "subject: what is taken in is of no subject [input.subject]"),
         (b'{"messages": [', "not JSON"),
         ({"resourceSpans": 1}, "resourceSpans: Input should be a valid list [input.field]"),
         ({"resourceSpans": [{"scopeSpans": [{"spans": [{}]}]}]}, "resourceSpans.0.scopeSpans.0.spans.0.traceId"),
