@@ -5,7 +5,7 @@ Fields that are not named here are other tools' own, and are passed over.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, StrictBool, StrictFloat, StrictInt
 
@@ -15,6 +15,7 @@ from streams.producing.traces.case import Case, Label, score_of, verdict_of
 from streams.producing.traces.messages import Steps, messages_of, parted
 
 SAID = ("reference", "label", "verdict", "reward", "score")
+BLANK: Final[tuple[Any, ...]] = (None, "", [])
 
 
 class ChatLine(BaseModel):
@@ -67,7 +68,10 @@ def case_of(line: SourceLine) -> Case:
 
 def _label(said: ChatLine) -> Label | None:
     """What was said of the answer. A label of true or false, or in a word for either, is a verdict."""
-    given = [name for name in SAID if getattr(said, name) is not None]
+    # Tools leave a field blank where nobody judged, and by that no answer is right or wrong.
+    found = {name: getattr(said, name) for name in SAID}
+    found = {name: each.strip() if isinstance(each, str) else each for name, each in found.items()}
+    given = [name for name, each in found.items() if each not in BLANK]
     # Which of the two is meant cannot be known, and a verdict is never guessed.
     if len(given) > 1:
         raise BadLine(1, given[1], f"stands beside {given[0]}: give one of them", "input.field")
@@ -77,10 +81,10 @@ def _label(said: ChatLine) -> Label | None:
         value = getattr(said, name)
         if value is not None:
             return score_of(value, name)
-    if said.reference is not None:
+    if "reference" in given:
         return Label(reference=said.reference)
     if isinstance(said.label, bool):
         return Label(verdict=said.label)
-    if isinstance(said.label, str) and (found := verdict_of(said.label)) is not None:
-        return found
-    return None if said.label is None else Label(reference=said.label)
+    if isinstance(said.label, str) and (verdict := verdict_of(said.label)) is not None:
+        return verdict
+    return Label(reference=said.label) if "label" in given else None

@@ -229,6 +229,10 @@ def test_what_was_said_of_one_reply_among_others_judges_no_answer() -> None:
         ({"verdict": False}, Label(verdict=False)),
         ({"reward": 0}, Label(score=0.0)),
         ({"score": 0.75}, Label(score=0.75)),
+        ({"reference": ""}, None),
+        ({"label": []}, None),
+        ({"label": " "}, None),
+        ({"label": "", "verdict": True}, Label(verdict=True)),
         ({}, None),
     ],
 )
