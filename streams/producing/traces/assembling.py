@@ -8,6 +8,7 @@ returned since.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -131,15 +132,19 @@ def _label(
         said, name = noted.attributes, noted.attributes.get("gen_ai.evaluation.name")
         if evaluation is not None and name != evaluation:
             continue
-        word, score = said.get("gen_ai.evaluation.score.label"), said.get(SCORE)
-        verdict = verdict_of(word) if isinstance(word, str) else None
+        # A bare score or truth says nothing unless somebody chose its evaluation: it may
+        # measure length or politeness, and be true of a lie.
+        chosen, score = evaluation is not None, said.get(SCORE)
+        verdict = verdict_of(said.get("gen_ai.evaluation.score.label"), truths=chosen)
+        # JSON of OTLP may spell a number as text.
+        if isinstance(score, str) and NUMBER.fullmatch(score):
+            score = float(score)
         if verdict is not None:
             label = verdict
-        # A bare score says nothing unless somebody chose its evaluation: it may measure
-        # length or politeness.
-        elif evaluation is not None and isinstance(score, int | float) and score is not True:
+        elif chosen and isinstance(score, int | float) and not isinstance(score, bool):
             label = score_of(score, SCORE)
     return label
 
 
 SCORE = "gen_ai.evaluation.score.value"
+NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")

@@ -14,6 +14,8 @@ VERDICTS: Final = {
     **dict.fromkeys(("wrong", "incorrect", "fail", "failed"), False),
 }
 """Words that say of an answer whether it is right."""
+TRUTHS: Final = {"true": True, "false": False}
+"""Words that say it only of what was asked about the answer: that an answer is relevant may be true as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +68,12 @@ def score_of(value: float, field: str) -> Label:
     return Label(score=float(value))
 
 
-def verdict_of(word: str) -> Label | None:
-    """The verdict that a word stands for; nothing where it says none of these."""
+def verdict_of(said: Any, *, truths: bool = True) -> Label | None:
+    """The verdict that a word stands for; nothing where it says none of these.
+
+    ``truths``: whether true and false are said of the answer being right.
+    """
     # Only whole words of this list: in "not right" stands one of them as well.
-    found = VERDICTS.get(word.strip().casefold())
+    word = str(said).strip().casefold() if isinstance(said, str | bool) else ""
+    found = VERDICTS.get(word, TRUTHS.get(word) if truths else None)
     return None if found is None else Label(verdict=found)

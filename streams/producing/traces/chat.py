@@ -83,8 +83,6 @@ def _label(said: ChatLine) -> Label | None:
             return score_of(value, name)
     if "reference" in given:
         return Label(reference=said.reference)
-    if isinstance(said.label, bool):
-        return Label(verdict=said.label)
-    if isinstance(said.label, str) and (verdict := verdict_of(said.label)) is not None:
-        return verdict
-    return Label(reference=said.label) if "label" in given else None
+    if "label" in given:
+        return verdict_of(said.label) or Label(reference=said.label)
+    return None

@@ -201,6 +201,15 @@ def evaluated(name: str, **more: Any) -> dict[str, Any]:
         ),
         ([evaluated("exact", score_label="unknown")], None, None),
         ([evaluated("exact", score_value=True)], "exact", None),
+        ([evaluated("exact", score_value=False)], "exact", None),
+        ([evaluated("exact", score_value="0.9")], "exact", Label(score=0.9)),
+        ([evaluated("exact", score_value=1)], "exact", Label(score=1.0)),
+        ([evaluated("exact", score_value="NaN")], "exact", None),
+        ([evaluated("exact", score_value="high")], "exact", None),
+        ([evaluated("exact", score_label="true")], "exact", Label(verdict=True)),
+        ([evaluated("exact", score_label=False)], "exact", Label(verdict=False)),
+        ([evaluated("toxic", score_label="false")], None, None),
+        ([evaluated("toxic", score_label=True)], None, None),
     ],
 )
 def test_a_verdict_is_never_guessed(
@@ -223,6 +232,9 @@ def test_what_was_said_of_one_reply_among_others_judges_no_answer() -> None:
     [
         ({"label": True}, Label(verdict=True)),
         ({"label": "wrong"}, Label(verdict=False)),
+        ({"label": "true"}, Label(verdict=True)),
+        ({"label": "False"}, Label(verdict=False)),
+        ({"label": 1}, Label(reference=1)),
         ({"label": "144"}, Label(reference="144")),
         ({"label": 144}, Label(reference=144)),
         ({"reference": ["144", "gross"]}, Label(reference=["144", "gross"])),
