@@ -29,7 +29,8 @@ class Reading:
     evaluation: str | None = None
     refused: list[Refused] = field(default_factory=list[Refused])
     cases: list[Case] = field(default_factory=list[Case])
-    traces: dict[str, list[Span]] = field(default_factory=dict[str, list[Span]])
+    traces: dict[str, dict[str, Span]] = field(default_factory=dict[str, dict[str, Span]])
+    """Spans by trace and id, in the order of the file."""
 
     def take(self, lines: Iterable[SourceLine]) -> None:
         """Read every line, then put the spans together by trace."""
@@ -40,7 +41,7 @@ class Reading:
                 self.refused.append((line, error))
         # Only now: an exporter writes a span when it ends, so a trace's spans are
         # spread over the file.
-        for spans in self.traces.values():
+        for spans in ([*each.values()] for each in self.traces.values()):
             try:
                 self.cases.append(assembling.case_of(spans, self.evaluation))
             except BadLine as error:
@@ -57,7 +58,10 @@ class Reading:
                 for noted in span.noted:
                     names += [noted.name, *noted.attributes]
                 if any(name.startswith("gen_ai.") for name in names):
-                    self.traces.setdefault(span.trace, []).append(span)
+                    # Ids are numbers in hexadecimal, in either case. A collector that tries again
+                    # sends a span twice; what bears no id is told by its place.
+                    found = self.traces.setdefault(span.trace.lower(), {})
+                    found.setdefault(span.id or f"{line.number}:{span.place}", span)
         elif "messages" in said:
             self.cases.append(chat.case_of(line))
         else:

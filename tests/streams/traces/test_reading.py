@@ -175,6 +175,18 @@ def test_traces_are_told_apart_and_other_spans_passed_over() -> None:
     assert [case.trace for case in reading.cases] == ["aa", "bb"]
 
 
+def test_a_span_that_a_collector_sent_twice_counts_once() -> None:
+    """Ids are compared without regard to case; spans without an id are not taken for one another."""
+    first, again = (
+        span(chat([USER], ASSISTANT), trace=trace, id=id) for trace, id in (("aB", "cD"), ("Ab", "Cd"))
+    )
+    case = one(export(first), export(again), export(first))
+    assert (case.trace, [step.text for step in case.steps]) == ("aB", [REPLIED])
+    nameless = span(chat([USER], ASSISTANT), id="")
+    null = {**nameless, "spanId": None}
+    assert len(one(export(nameless, null), export(nameless, null)).steps) == 4
+
+
 def evaluated(name: str, **more: Any) -> dict[str, Any]:
     said = {f"gen_ai.evaluation.{key.replace('_', '.')}": each for key, each in more.items()}
     return noted(
