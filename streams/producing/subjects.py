@@ -63,13 +63,17 @@ class Subjects:
         changed = problem.model_dump() | {"id": id, "memory": memory, "subject": mark}
         return Problem.model_validate(changed)
 
-    def need_own(self, problem: Problem) -> None:
-        """Raises ``BadLine`` for a name that says another subject than the problem does."""
+    def need_own(self, problem: Problem, *, id: str = "id") -> None:
+        """Raises ``BadLine`` for a name that says another subject than the problem does.
+
+        ``id`` is what the line calls the problem's id.
+        """
         if self.keys is None:
             return
         for field in ("id", "memory", "series", "domain"):
             said = subject_of(getattr(problem, field) or "")
             if said not in (None, problem.subject):
+                field = id if field == "id" else field
                 raise BadLine(1, field, f"speaks of {said}, which is no name", "input.subject")
 
     def need_key(self, raw: bytes) -> None:
@@ -78,13 +82,15 @@ class Subjects:
         if mark is not None and self.keys is not None and not self.keys.holds(mark):
             raise BadLine(1, "problem_id", f"{mark} has no key: it was erased", "input.subject")
 
-    def letter(self, raw: bytes, subject: str | None) -> tuple[str, bytes]:
+    def letter(self, raw: bytes, subject: str | None, why: str = "") -> tuple[str, bytes]:
         """The last part of a refused line's name, and what is kept of it.
 
-        On a log with keys that is nothing of a line that cannot be read: nobody knows whom it is about.
+        On a log with keys that is nothing of a line that cannot be read: nobody knows whom it is about. ``why`` tells
+        refusals of one line apart, where it may have several.
         """
+        plain = digest([raw.hex(), why] if why else raw.hex())
         if self.keys is None:
-            return digest(raw.hex()), raw
+            return plain, raw
         mark = None if subject is None else self.mark(subject)
         if mark is None:
             try:
@@ -94,12 +100,13 @@ class Subjects:
             named: Any = (
                 cast("dict[str, Any]", said).get("subject") if isinstance(said, dict) else None
             )
-            named = named if isinstance(named, str) and named else None
-            mark = subject_of_message("", raw) or self.mark(named)
+            if not isinstance(named, str | None):
+                return UNREAD, b""
+            mark = subject_of_message("", raw) or self.mark(named or None)
         if mark is None:
-            return digest(raw.hex()), raw
+            return plain, raw
         # Erased: what is kept now would be kept for good, as its key is gone.
         if not self.keys.holds(mark):
             return UNREAD, b""
         # Under the subject's own key: a plain digest would let anybody try out which line it was.
-        return f"{mark}/{self.keys.digest(mark, raw)}", raw
+        return f"{mark}/{self.keys.digest(mark, raw + why.encode('utf-8', 'surrogatepass'))}", raw

@@ -16,7 +16,7 @@ from streams.interfaces.cli.prompting import given
 from streams.interfaces.cli.setup import policy_of, tools_wanted
 from streams.interfaces.cli.typed import given_type
 from streams.producing.sources import NoSource, built_in, lines_of
-from streams.producing.traces.taking import Plan, Taken, Taker, letter_key
+from streams.producing.traces.taking import Plan, Taken, Taker
 
 if TYPE_CHECKING:
     from streams.interfaces.cli.options import PolicyOptions
@@ -46,14 +46,15 @@ def traces(wanted: Wanted, log: str | None, way: PolicyOptions, *, json: bool) -
     except NoSource as error:
         raise usage(str(error), field="FILE", error="input.source") from error
     with closing(log_for(log, dry=wanted.dry)) as opened:
-        done = Taker(opened, plan).run(lines, dry=wanted.dry)
+        taker = Taker(opened, plan)
+        done = taker.run(lines, dry=wanted.dry)
         told = refusals(wanted.source, log, dry=wanted.dry)
         for refused in done.refused:
             line, why = refused
             if told.counts(why):
                 kept = "A dry run: nothing is kept."
                 if not wanted.dry:
-                    kept = kept_as(opened, letter_key(wanted.source, refused))
+                    kept = kept_as(opened, taker.letter(refused)[0])
                 told.tell(why, f"{wanted.source}:{line.number}", kept)
         told.sum_up()
     figures = {

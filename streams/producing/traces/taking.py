@@ -27,6 +27,7 @@ from schemas.settings import PromptWords
 from streams.engine.policies import Find
 from streams.engine.prompts.catalogue import usual_of
 from streams.producing.sources import BadLine, SourceLine
+from streams.producing.subjects import UNREAD, Subjects
 from streams.producing.traces.case import Case, Label
 from streams.producing.traces.reading import Reading, Refused
 from streams.producing.traces.reflecting import reflection_of
@@ -108,6 +109,7 @@ class Taker:
         )
         """Cases by scope, in their order: name, record, and what was said of it."""
         self.texts: dict[tuple[str, str], str] = {}
+        self.subjects = Subjects(log)
 
     def run(self, lines: Iterable[SourceLine], *, dry: bool = False) -> Taken:
         """Read every line, then append everything in one commit."""
@@ -120,6 +122,9 @@ class Taker:
             except BadLine as error:
                 self.done.refused.append((case.line, error))
         commands = [each for scope in self.scopes for each in self._said(scope)]
+        # No more of a dry run: to name what it refused could begin a subject's key.
+        if dry:
+            return self.done
         messages: list[tuple[str, str, dict[str, Any], bytes]] = []
         for cases in self.scopes.values():
             for _, label in cases.values():
@@ -130,19 +135,27 @@ class Taker:
                     messages.append(("feedback", digest(value), {}, canonical(value)))
         for refused in self.done.refused:
             line, wrong = refused
+            key, raw = self.letter(refused)
             headers = {
                 "__metalogue.errors.topic": TOPIC,
                 "__metalogue.errors.source": self.plan.source,
                 "__metalogue.errors.offset": line.number,
                 "__metalogue.errors.exception": wrong.code,
-                "__metalogue.errors.message": str(wrong),
+                # Its text quotes the line, of which nothing may be kept then.
+                "__metalogue.errors.message": wrong.code if key.endswith(UNREAD) else str(wrong),
                 PLAN: self.plan.as_header(),
             }
-            key = letter_key(self.plan.source, refused)
-            messages.append(("dead-letters", key, headers, line.raw))
-        if not dry:
-            self.log.publish(messages, commands)
+            messages.append(("dead-letters", key, headers, raw))
+        self.log.publish(messages, commands)
         return self.done
+
+    def letter(self, refused: Refused) -> tuple[str, bytes]:
+        """The key of a refusal among the dead letters, and what is kept of its line."""
+        line, error = refused
+        # By the error as well: one line may hold several traces, and would name only the first of
+        # its refusals.
+        name, raw = self.subjects.letter(line.raw, None, str(error))
+        return f"{TOPIC}:{self.plan.source}:{line.number}:{name}", raw
 
     @cached_property
     def learning(self) -> dict[str, Any]:
@@ -179,7 +192,7 @@ class Taker:
             trace=case.trace,
             model=case.model,
         )
-        taken = self._checked(taken, case.label)
+        taken = self._checked(taken, memory, case.label)
         # Without an id from its tool, only what was said in it tells two cases of
         # one problem apart.
         what = taken.trace or [structs.astuple(step) for step in taken.steps]
@@ -199,16 +212,18 @@ class Taker:
         # Twice in one file is once.
         self.scopes[scope].setdefault(name, (taken, label))
 
-    def _checked(self, taken: TraceTaken, label: Label | None) -> TraceTaken:
+    def _checked(self, taken: TraceTaken, memory: str, label: Label | None) -> TraceTaken:
         """The case with the type of its answer.
 
-        Raises ``BadLine`` for what no problem could be, a name that another problem bears, or a reference of
-        another form.
+        Raises ``BadLine`` for what no problem could be, a name that speaks of a subject or that another problem bears,
+        or a reference of another form.
         """
         given = {"id": taken.problem_id, "problem": taken.problem, "domain": taken.domain}
+        given["memory"] = memory
         typed = self.plan.answer_type
         try:
             problem = Problem.model_validate(given).model_copy(update={"answer_type": typed})
+            self.subjects.need_own(problem, id="problem_id")
             if typed is not None:
                 problem = with_known_type(problem, None if label is None else label.reference)
         except BadType as error:
@@ -292,13 +307,6 @@ class Taker:
                 return series, members
         members = [name for name in found if name not in known]
         return _named(scope, members), members
-
-
-def letter_key(source: str, refused: Refused) -> str:
-    """Names a refusal among the dead letters. One line may hold several traces."""
-    line, error = refused
-    # By the error as well, since the line alone would name only the first of its refusals.
-    return f"{TOPIC}:{source}:{line.number}:{digest([line.raw.hex(), str(error)])}"
 
 
 def _named(scope: str, members: Sequence[str]) -> str:

@@ -74,6 +74,16 @@ def events(log: Path, *kinds: str) -> list[Any]:
         return [record.event for record in opened.records(kinds=kinds)]
 
 
+def with_keys(folder: Path) -> Path:
+    """A log that was begun with keys."""
+    for name in ("keys", "log"):
+        (folder / name).mkdir()
+    log = folder / "log" / "l.db"
+    problem = file(folder, {"id": "p", "problem": "Why?"}, name="p.jsonl")
+    call("produce", problem, "--log", f"sqlite:{log}", "--keys", folder / "keys" / "l", "-q")
+    return log
+
+
 @pytest.fixture
 def log(folder: Path) -> Path:
     return folder / "l.db"
@@ -366,6 +376,41 @@ def test_a_type_that_nobody_could_answer_by_is_refused(folder: Path, log: Path) 
     assert not log.exists()
     done = taken_in(file(folder, CASES[0]), log, "--answer-type", "choice")
     assert "traces.jsonl:1:1: answer_type.options: missing" in done.err
+
+
+def test_of_a_refused_line_a_log_with_keys_keeps_what_may_be_erased(folder: Path) -> None:
+    """Of one that cannot be read that is nothing, and of a subject's what the subject's key opens."""
+    log = with_keys(folder)
+    secrets = spoken((USER, "What ails Lovelace?"), (ASSISTANT, "gout"), subject="ada@example.org")
+    nobody = spoken((USER, "What is 2 + 2?"), id="x")
+    lines = (secrets, {**secrets, "messages": 1}, {**secrets, "subject": ["ada@example.org"]})
+    path = file(folder, *lines, json.dumps(secrets).encode()[:-1], nobody)
+    done = taken_in(path, log)
+    assert done.out == "taken 0 known 0 refused 5 labelled 0\n"
+    assert done.err.count("without its bytes: nobody knows whom they are about") == 2
+    assert "subject: what is taken in is of no subject [input.subject]" in done.err
+    listed = call("dlq", "list", "--log", f"sqlite:{log}", "--json").rows
+    assert [each["kept"] > 0 for each in listed] == [True, True, False, False, True]
+    for each in (log, *log.parent.iterdir()):
+        raw = each.read_bytes()
+        assert not any(word in raw for word in (b"Lovelace", b"gout", b"ada@example"))
+    options = ("--subject", "ada@example.org", "--erase", "--yes", "--log", f"sqlite:{log}")
+    assert call("forget", *options).code == 0
+    listed = call("dlq", "list", "--log", f"sqlite:{log}", "--json").rows
+    assert "2 + 2" in call("dlq", "show", str(len(listed)), "--log", f"sqlite:{log}").out
+    assert verified(log).code == 0
+
+
+def test_a_name_that_speaks_of_a_subject_is_refused(folder: Path) -> None:
+    log = with_keys(folder)
+    mark = "subject-0123456789abcdef"
+    path = file(folder, {**CASES[0], "problem_id": f"{mark}.q"}, {**CASES[1], "domain": mark})
+    done = taken_in(path, log)
+    assert f"jsonl:1:1: problem_id: speaks of {mark}, which is no name [input.subject]" in done.err
+    assert f"jsonl:2:1: domain: speaks of {mark}" in done.err
+    done = taken_in(file(folder, CASES[2]), log, "--memory", mark)
+    assert f"memory: speaks of {mark}" in done.err
+    assert not events(log, "trace.taken")
 
 
 def test_a_dry_run_appends_nothing(folder: Path, log: Path) -> None:

@@ -178,7 +178,8 @@ def test_traces_are_told_apart_and_other_spans_passed_over() -> None:
 def test_a_span_that_a_collector_sent_twice_counts_once() -> None:
     """Ids are compared without regard to case; spans without an id are not taken for one another."""
     first, again = (
-        span(chat([USER], ASSISTANT), trace=trace, id=id) for trace, id in (("aB", "cD"), ("Ab", "Cd"))
+        span(chat([USER], ASSISTANT), trace=trace, id=id)
+        for trace, id in (("aB", "cD"), ("Ab", "Cd"))
     )
     case = one(export(first), export(again), export(first))
     assert (case.trace, [step.text for step in case.steps]) == ("aB", [REPLIED])
