@@ -146,6 +146,60 @@ def test_taking_a_file_again_takes_what_is_new(runtime: Runtime) -> None:
     verified(log)
 
 
+def replied(answer: str, **more: Any) -> dict[str, Any]:
+    """One conversation of a session, in which the same was asked."""
+    spoken = [{"role": "user", "content": "a question"}, {"role": "assistant", "content": answer}]
+    return {"messages": spoken, "id": "session", **more}
+
+
+def test_conversations_under_one_id_are_each_a_case(runtime: Runtime) -> None:
+    """Taking the file again finds all of them, whichever of them came first; each keeps its own verdict."""
+    given = [replied(answer, verdict=answer == "3") for answer in "123"]
+    first = taken_in(runtime, given[1:2])
+    assert (first.taken, first.known) == (1, 0)
+    told = taken_in(runtime, given)
+    assert (told.taken, told.known, told.labelled, told.refused) == (2, 1, 2, [])
+    for again in (given, given[::-1]):
+        assert (taken_in(runtime, again).taken, taken_in(runtime, again).known) == (0, 3)
+    assert runtime.live(LIFE) == Outcome()
+    log = runtime.log()
+    outcomes = fold(log, State()).outcomes
+    taken = {r.episode: r.event for r in log.records(kinds=["trace.taken"])}
+    found = {e.answer: outcomes.outcome(n) for n, e in taken.items() if isinstance(e, TraceTaken)}
+    assert found == {"1": "wrong", "2": "wrong", "3": "right"}
+    verified(log)
+
+
+def test_answers_that_are_told_apart_by_their_field_are_each_a_case(runtime: Runtime) -> None:
+    given = [{**case(1), "answer": answer, "id": None} for answer in "12"]
+    assert taken_in(runtime, given).taken == 2
+    assert taken_in(runtime, given).known == 2
+
+
+def test_a_line_that_stands_twice_counts_once_with_what_was_said_of_either(
+    runtime: Runtime,
+) -> None:
+    told = taken_in(runtime, [case(1), case(1, verdict=True), case(2, verdict=False), case(2)])
+    assert (told.taken, told.known, told.labelled) == (2, 2, 2)
+    assert runtime.live(LIFE) == Outcome()
+    assert [each.outcomes for each in closed(runtime.log())] == [("right", "wrong")]
+    verified(runtime.log())
+
+
+def test_a_file_that_is_taken_again_overrules_nobody(runtime: Runtime) -> None:
+    """What a tool said since counts, unless somebody else has judged the answer meanwhile."""
+    taken_in(runtime, [case(1), case(2)])
+    one, two = (r.episode for r in runtime.log().records(kinds=["trace.taken"]))
+    runtime.log().publish([("feedback", "odd", {}, b"[]"), ("feedback", "odder", {}, b"{")])
+    runtime.log().publish([message(Feedback(episode=one, verdict=False, by="ann"))])
+    runtime.log().publish([message(Feedback(episode=two, passed=True, by="ann"))])
+    taken_in(runtime, [case(1, verdict=True), case(2, verdict=True)])
+    assert runtime.live(LIFE) == Outcome()
+    outcomes = fold(runtime.log(), State()).outcomes
+    assert [outcomes.outcome(each) for each in (one, two)] == ["wrong", "right"]
+    verified(runtime.log())
+
+
 def test_a_word_of_a_person_stands_for_the_trace_s_own(runtime: Runtime) -> None:
     taken_in(runtime, cases())
     name = next(r.episode for r in runtime.log().records(kinds=["trace.taken"]))

@@ -64,6 +64,7 @@ def case_of(spans: Sequence[Span], evaluation: str | None = None) -> Case:
         model=last.text("gen_ai.response.model", "gen_ai.request.model"),
         problem_id=first.span.text(PROBLEM_ID),
         domain=first.span.text(DOMAIN),
+        in_spans=True,
     )
 
 

@@ -49,6 +49,8 @@ class Case:
     problem_id: str | None = None
     domain: str | None = None
     dataset: str | None = None
+    in_spans: bool = False
+    """Whether it was told span by span, so that a file may hold a part of it."""
 
     @property
     def answered(self) -> str | None:

@@ -1,24 +1,25 @@
 """Taking cases in: for each its record, its reflection and its verdict, in one commit with the series of their scope.
 
 Taking a file again takes what is new in it: a case is named by its scope, its tool and its trace, or by what was
-said in it where it bears no id.
+said in it where it bears no id, or where its trace holds another case already.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import orjson
 from msgspec import structs
 from pydantic import ValidationError
 
 from handlers.policies.base import Policy
 from schemas.answer_type import AnswerType
 from schemas.events.base import Event
-from schemas.events.episode import ProblemAdmitted
 from schemas.events.learning import Reflected, SeriesOpened
 from schemas.events.traces import TraceTaken
 from schemas.identity import canonical, digest, scope_id, taken_id, text_digest
@@ -33,7 +34,8 @@ from streams.producing.traces.reading import Reading, Refused
 from streams.producing.traces.reflecting import reflection_of
 from streams.producing.typed import BadType, other_type, with_known_type
 from streams.runtime.embedded.log import SqliteLog
-from streams.runtime.embedded.queries.episodes import first_run
+from streams.runtime.embedded.queries.episodes import cases_of, first_text
+from streams.runtime.embedded.queries.messages import values
 from streams.runtime.room import need_room
 
 TOPIC = "traces"
@@ -94,6 +96,14 @@ class Taken:
     """Paths of cases, to a policy that tells them apart by their paths."""
 
 
+@dataclass(slots=True)
+class Placed:
+    """A case as it is put on record, and what was said of it."""
+
+    taken: TraceTaken
+    labels: list[Feedback]
+
+
 class Taker:
     """Takes the cases of one file into one log."""
 
@@ -104,10 +114,12 @@ class Taker:
         usual = usual_of(self.policy, plan.profile, plan.tools, plan.prompts)
         self.values = {**usual, **plan.values}
         self.settings = self.policy.resolve(plan.profile, self.values)
-        self.scopes: defaultdict[str, dict[str, tuple[TraceTaken, Feedback | None]]] = defaultdict(
-            dict
-        )
-        """Cases by scope, in their order: name, record, and what was said of it."""
+        self.scopes: defaultdict[str, dict[str, Placed]] = defaultdict(dict)
+        """Cases by scope and name, in their order."""
+        self.traces: defaultdict[str, list[tuple[str, TraceTaken]]] = defaultdict(list)
+        """Cases of the log by the traces that this file tells in spans."""
+        self.known: set[str] = set()
+        """Names of cases that were on the log before."""
         self.texts: dict[tuple[str, str], str] = {}
         self.subjects = Subjects(log)
 
@@ -116,6 +128,9 @@ class Taker:
         reading = Reading(self.plan.evaluation)
         reading.take(lines)
         self.done.refused += reading.refused
+        spans = {case.trace.lower() for case in reading.cases if case.in_spans and case.trace}
+        for name, taken in cases_of(self.log, spans) if spans else ():
+            self.traces[str(taken.trace).lower()].append((name, taken))
         for case in reading.cases:
             try:
                 self._take(case)
@@ -126,13 +141,9 @@ class Taker:
         if dry:
             return self.done
         messages: list[tuple[str, str, dict[str, Any], bytes]] = []
-        for cases in self.scopes.values():
-            for _, label in cases.values():
-                if label is not None:
-                    # Those of known cases too: whoever took the file again may have
-                    # judged more of it since.
-                    value = label.model_dump(mode="json", exclude_none=True)
-                    messages.append(("feedback", digest(value), {}, canonical(value)))
+        for label in self._labels():
+            value = label.model_dump(mode="json", exclude_none=True)
+            messages.append(("feedback", digest(value), {}, canonical(value)))
         for refused in self.done.refused:
             line, wrong = refused
             key, raw = self.letter(refused)
@@ -193,13 +204,7 @@ class Taker:
             model=case.model,
         )
         taken = self._checked(taken, memory, case.label)
-        # Without an id from its tool, only what was said in it tells two cases of
-        # one problem apart.
-        what = taken.trace or [structs.astuple(step) for step in taken.steps]
-        name = taken_id(domain, id, [scope, taken.tool, what])
-        before = self.log.find(name, "taken")
-        if isinstance(before, TraceTaken) and before.answer_type != taken.answer_type:
-            raise other_type(id)
+        name = self._name(case, taken)
         label: Feedback | None = None
         if case.label is not None:
             label = Feedback(episode=name, by=taken.tool or ASSUMED_BY, **case.label.said)
@@ -209,8 +214,66 @@ class Taker:
             if size > self.log.room:
                 said = f"comes to {size:,} bytes; this log takes {self.log.room:,}"
                 raise BadLine(1, "messages", said, "input.size")
-        # Twice in one file is once.
-        self.scopes[scope].setdefault(name, (taken, label))
+        # Twice in one file is once, and whoever wrote it twice may have judged it in between.
+        self.done.known += name in self.scopes[scope]
+        placed = self.scopes[scope].setdefault(name, Placed(taken, []))
+        if label is not None:
+            placed.labels.append(label)
+            placed.taken = structs.replace(placed.taken, labelled=True)
+
+    def _name(self, case: Case, taken: TraceTaken) -> str:
+        """The name of a case: by its scope, tool and trace, and by what was said too where the trace holds more cases.
+
+        Raises ``BadLine`` for spans of a trace that was taken with other ones, and for another type of answer.
+        """
+        mine = self.scopes[taken.scope]
+        steps = [structs.astuple(step) for step in taken.steps]
+        # Without an id from its tool, only what was said in it tells two cases of
+        # one problem apart.
+        said: list[Any] = [taken.scope, taken.tool, taken.trace or steps]
+        name = taken_id(taken.domain, taken.problem_id, said)
+        before = mine[name].taken if name in mine else self.log.find(name, "taken")
+        if case.in_spans:
+            # A part of a trace may have come before: from an export in progress, or on a line that
+            # was mended. To call the rest known would lose it, and its verdict would judge the part.
+            traces = [*self.traces[str(taken.trace).lower()], (name, before)]
+            found = {known: each for known, each in traces if _is_beside(each, taken)}
+            name = next((known for known, each in found.items() if _is_same(each, taken)), name)
+            before = found.get(name)
+            if found and not _is_same(before, taken):
+                what = (
+                    f"{taken.trace} was taken with other steps: import a trace once all of it is "
+                    "written, or with another --tool, as a case of its own"
+                )
+                raise BadLine(1, "traceId", what, "input.duplicate")
+        elif isinstance(before, TraceTaken) and not _is_same(before, taken):
+            # Many tools give one id to all conversations of a session.
+            name = taken_id(
+                taken.domain, taken.problem_id, [*said, taken.problem, taken.answer, steps]
+            )
+            before = mine[name].taken if name in mine else self.log.find(name, "taken")
+        if isinstance(before, TraceTaken) and before.answer_type != taken.answer_type:
+            raise other_type(taken.problem_id)
+        return name
+
+    def _labels(self) -> Iterator[Feedback]:
+        """What was said of the answers. On a known case whoever else has judged it has the last word."""
+        labels = [
+            (name, label)
+            for cases in self.scopes.values()
+            for name, placed in cases.items()
+            for label in placed.labels
+        ]
+        # Those of known cases too: whoever takes the file again may have judged more of it since.
+        known = {name: label.by for name, label in labels if name in self.known}
+        judged: set[str] = set()
+        for _, value in values(self.log, "feedback") if known else ():
+            with suppress(ValueError, AttributeError, TypeError):  # anybody may put anything there
+                word = orjson.loads(value)
+                by = known.get(word.get("episode"))
+                if by is not None and by != word.get("by") and word.get("passed") is None:
+                    judged.add(word["episode"])
+        return (label for name, label in labels if name not in judged)
 
     def _checked(self, taken: TraceTaken, memory: str, label: Label | None) -> TraceTaken:
         """The case with the type of its answer.
@@ -236,11 +299,7 @@ class Taker:
         # Cases and episodes of one problem are counted together, so they must have
         # been asked the same.
         key = (taken.domain, taken.problem_id)
-        match first_run(self.log, *key):
-            case TraceTaken(problem=text) | ProblemAdmitted(problem=Problem(problem=text)):
-                known = text
-            case _:
-                known = taken.problem
+        known = first_text(self.log, *key)
         before = self.texts.setdefault(key, known or taken.problem)
         if before != taken.problem:
             what = f"{taken.problem_id!r} is already taken by another problem text"
@@ -254,6 +313,7 @@ class Taker:
         """The series of a scope, and what is new of its cases. Nothing where all of them are known."""
         found = self.scopes[scope]
         known = self.log.holding(found, "reflected")
+        self.known |= known
         self.done.known += len(known)
         self.done.scopes.add(scope)
         if len(known) == len(found):
@@ -278,15 +338,14 @@ class Taker:
         for position, name in enumerate(members):
             if name in known:
                 continue
-            taken, label = found[name]
-            placed = structs.replace(taken, series=series, position=position)
-            yield name, "taken", placed
-            reflected = reflection_of(self.policy, placed)
+            taken = structs.replace(found[name].taken, series=series, position=position)
+            yield name, "taken", taken
+            reflected = reflection_of(self.policy, taken)
             yield name, "reflected", reflected
             if isinstance(path := reflected.summary.get("path"), str):
                 self.done.paths.add(path)
             self.done.taken += 1
-            self.done.labelled += label is not None
+            self.done.labelled += taken.labelled
 
     def _members(self, scope: str, known: Container[str]) -> tuple[str, list[str]]:
         """The series that the new cases make, and its members in their order.
@@ -307,6 +366,20 @@ class Taker:
                 return series, members
         members = [name for name in found if name not in known]
         return _named(scope, members), members
+
+
+def _is_same(one: Event | None, two: TraceTaken) -> bool:
+    """Whether two cases say the same: what was asked, said, done and answered."""
+    return isinstance(one, TraceTaken) and (one.problem, one.answer, one.steps) == (
+        two.problem,
+        two.answer,
+        two.steps,
+    )
+
+
+def _is_beside(one: Event | None, two: TraceTaken) -> bool:
+    """Whether two cases are of one scope and tool."""
+    return isinstance(one, TraceTaken) and (one.scope, one.tool) == (two.scope, two.tool)
 
 
 def _named(scope: str, members: Sequence[str]) -> str:

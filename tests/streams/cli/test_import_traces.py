@@ -20,7 +20,7 @@ from streams.interfaces.cli.finding import find_episode
 from streams.runtime.embedded.log import SqliteLog
 from tests.streams.cli.calling import Called, call
 from tests.streams.dashboard.serving import serving
-from tests.streams.traces.otlp import chat, export, said, span, text
+from tests.streams.traces.otlp import chat, export, noted, said, span, text
 
 USER, ASSISTANT, TOOL = "user", "assistant", "tool"
 
@@ -436,6 +436,41 @@ def test_one_name_is_one_problem(folder: Path, log: Path) -> None:
     worked(log)
     done = taken_in(file(folder, {**CASES[1], "problem_id": "p"}, name="more.jsonl"), log)
     assert "'p' is already taken by another problem text" in done.err
+
+
+def traced(*replies: str, trace: str = "aB", **more: Any) -> bytes:
+    """A trace of chats that were exported so far; with an attribute, a verdict on the last of them."""
+    asked = said(USER, text("What is 12 * 12?"))
+    events = [noted("gen_ai.evaluation.result", more)] if more else []
+    spans = (
+        span(
+            chat([asked], said(ASSISTANT, text(reply))),
+            id=f"s{at}",
+            trace=trace,
+            begun=at,
+            events=events,
+        )
+        for at, reply in enumerate(replies)
+    )
+    return export(*spans)
+
+
+def test_a_trace_that_was_taken_in_part_is_never_called_known(folder: Path, log: Path) -> None:
+    right = {"gen_ai.evaluation.score.label": "right"}
+    assert taken_in(file(folder, traced("Let me see.")), log).code == 0
+    whole = file(folder, traced("Let me see.", "144"), name="whole.jsonl")
+    done = taken_in(whole, log)
+    assert done.out == "taken 0 known 0 refused 1 labelled 0\n"
+    assert "traceId: aB was taken with other steps: import a trace once all of it" in done.err
+    assert "[input.duplicate]" in done.err
+    other = taken_in(file(folder, traced("150", trace="AB", **right), name="other.jsonl"), log)
+    assert other.out == "taken 0 known 0 refused 1 labelled 0\n"
+    with closing(SqliteLog(log)) as opened:
+        assert not list(opened.messages("feedback"))
+    same = taken_in(file(folder, traced("Let me see.", trace="Ab"), name="same.jsonl"), log)
+    assert same.out == "taken 0 known 1 refused 0 labelled 0\n"
+    apart = taken_in(whole, log, "--tool", "whole")
+    assert apart.out == "taken 1 known 0 refused 0 labelled 0\n"
 
 
 def test_tenants_learn_apart(folder: Path, log: Path) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
+
+import orjson
 
 from schemas.events.base import Event
 from schemas.events.codec import decode
+from schemas.events.episode import ProblemAdmitted
+from schemas.events.traces import TraceTaken
 from schemas.identity import episode_id, episode_parts
+from schemas.problem import Problem
 from streams.runtime.embedded.queries.conditions import IS_CLOSED, IS_TAKEN_OUT
 
 if TYPE_CHECKING:
@@ -115,6 +120,13 @@ select episode, kind, body from records
   where episode >= ? and episode < ? and address in ('admitted', 'taken') limit 1
 """
 
+# The index says which names have this address, so that no other record is read.
+CASES_OF = """
+select episode, kind, body from records
+  where episode >= 'p/' and episode < 'p0' and address = 'taken'
+  and lower(json_extract(body, '$.trace')) in (select value from json_each(?)) order by offset
+"""
+
 
 class Admitted(NamedTuple):
     """An episode that was admitted, and whether it is closed."""
@@ -213,6 +225,22 @@ def first_run(log: SqliteLog, domain: str, problem: str) -> Event | None:
     first = episode_id(domain, problem, "")
     row = log.db.execute(FIRST_RUN, (first, first[:-1] + "0")).fetchone()
     return None if row is None else decode(row[1], row[2])
+
+
+def first_text(log: SqliteLog, domain: str, problem: str) -> str | None:
+    """What was asked in the first run of a problem, or in the case that was taken in."""
+    match first_run(log, domain, problem):
+        case TraceTaken(problem=text) | ProblemAdmitted(problem=Problem(problem=text)):
+            return text
+        case _:
+            return None
+
+
+def cases_of(log: SqliteLog, traces: Iterable[str]) -> list[tuple[str, TraceTaken]]:
+    """Cases that were taken from these traces, by name; ids of traces are in lower case."""
+    rows = log.db.execute(CASES_OF, (orjson.dumps([*traces]).decode(),))
+    found = ((episode, decode(kind, body)) for episode, kind, body in rows)
+    return [(episode, event) for episode, event in found if isinstance(event, TraceTaken)]
 
 
 def other_runs(log: SqliteLog, episode: str) -> list[str]:
