@@ -96,6 +96,7 @@ def test_mc2_learns_from_what_somebody_judged(folder: Path, log: Path) -> None:
     done = taken_in(file(folder, *CASES), log, "--policy", "mc2", "--domain", "qa")
     assert (done.code, done.out) == (0, "taken 3 known 0 refused 0 labelled 2\n")
     assert "1 without a verdict" in done.err
+    assert "Give it before a worker learns from them" in done.err
     worked(log)
     lessons: list[LessonDistilled] = events(log, "lesson.distilled")
     assert [(each.role, each.polarity) for each in lessons] == [
@@ -213,7 +214,8 @@ def test_a_case_is_shown_with_its_provenance(folder: Path, log: Path) -> None:
     assert name in call("lessons", "show", "L1.R1", "--log", url).out
 
 
-def test_a_verdict_may_come_later_and_learned_numbers_follow(folder: Path, log: Path) -> None:
+def test_a_verdict_may_come_later_than_its_case(folder: Path, log: Path) -> None:
+    """A worker learns by those that are there; what comes after it is the outcome, and teaches nothing."""
     taken_in(file(folder, CASES[2]), log)
     with closing(SqliteLog(log)) as opened:
         name = next(record.episode for record in opened.records(kinds=["trace.taken"]))
@@ -224,6 +226,11 @@ def test_a_verdict_may_come_later_and_learned_numbers_follow(folder: Path, log: 
     (closed,) = events(log, "batch.closed")
     assert closed.outcomes == ("right",)
     assert len(events(log, "lesson.distilled")) == 1
+    late = json.dumps({"episode": name, "verdict": False, "by": "ann"}).encode()
+    call("feedback", "--log", f"sqlite:{log}", given=late)
+    worked(log)
+    assert len(events(log, "batch.closed")) == len(events(log, "lesson.distilled")) == 1
+    assert call("show", name, "--log", f"sqlite:{log}", "--json").json["outcome"] == "wrong"
     assert verified(log).code == 0
 
 
