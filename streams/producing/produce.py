@@ -49,7 +49,7 @@ from streams.producing.subjects import UNREAD, Subjects
 from streams.producing.typed import BadType, need_same_type, type_mark, with_known_type
 from streams.runtime.embedded.intake import SCOPE, episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog
-from streams.runtime.embedded.queries.episodes import is_open_on
+from streams.runtime.embedded.queries.episodes import first_text, is_open_on
 from streams.runtime.embedded.queries.messages import run_of_problem, value_of
 from streams.runtime.room import need_room
 
@@ -326,6 +326,9 @@ class Producer:
         put = run_of_problem(self.log, episode)
         # Not by SQLite's json_extract: its texts end at U+0000.
         known = self.others.texts.get(key) if put is None else str(orjson.loads(put)["problem"])
+        # Of a problem that nobody put there may be a case of another tool's.
+        if known is None and key not in self.texts:
+            known = first_text(self.log, *key)
         mine = _digest(problem.problem)
         before = self.texts.setdefault(key, _digest(known) if known else mine)
         if before != mine:

@@ -443,6 +443,11 @@ def test_one_name_is_one_problem(folder: Path, log: Path) -> None:
     worked(log)
     done = taken_in(file(folder, {**CASES[1], "problem_id": "p"}, name="more.jsonl"), log)
     assert "'p' is already taken by another problem text" in done.err
+    again = ({"id": "q", "problem": text, "domain": "default"} for text in ("No sums?", "Why?"))
+    path = file(folder, *again, {**problem, "id": "n"}, name="again.jsonl")
+    done = call("produce", path, "--policy", "mc2", "--log", f"sqlite:{log}")
+    assert done.err.count("id: 'q' is already taken by another problem text") == 2
+    assert "produced 1 known 0 refused 2" in done.out
 
 
 def traced(*replies: str, trace: str = "aB", **more: Any) -> bytes:
