@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from schemas.events.episode import EpisodeOpened
+from schemas.identity import is_taken
 from schemas.settings import BadSetting
 from streams.core.backbone import BackboneError
 from streams.core.normalise import TEXT_CAP
@@ -201,6 +202,10 @@ def diff(url: str | None, left: str, right: str, *, json: bool) -> int:
     """Say where two episodes part and what that cost or saved; exit code 1 when they do."""
     log = open_log(url)
     a, b = find_episode(log, left), find_episode(log, right)
+    for each in (a, b):
+        # It has no records of questions and answers, and by those alone would be equal to anything.
+        if is_taken(each):
+            raise usage(f"{each} is a case of another tool, and no episode", field="EPISODE")
     found = first_difference(whole(log, a), whole(log, b))
     if found is not None:
         # Records hold digests of texts. Nobody can read a difference between two digests.
