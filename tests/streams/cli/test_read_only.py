@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -54,3 +55,24 @@ def test_a_rebuild_of_it_leaves_nothing_behind(url: str, folder: Path) -> None:
     assert hashed.lines[-1] == call("state", "hash", "--log", made()).out.strip()
     assert [path.name for path in folder.iterdir()] == ["a.jsonl"]
     assert call("rebuild", "--tables", "lessons", "--log", url).code == 2
+
+
+@pytest.mark.parametrize(
+    ("number", "change", "why"),
+    [
+        (7, {}, "an earlier line has its place or its name"),
+        (7, {"offset": 99}, "an earlier line has its place or its name"),
+        (7, {"kind": None}, "NOT NULL constraint failed: records.kind"),
+        (7, {"offset": 1 << 70}, "datatype mismatch"),
+    ],
+)
+def test_a_line_that_cannot_be_put_is_named(
+    folder: Path, number: int, change: dict[str, object], why: str
+) -> None:
+    lines = call("log", "cat", "--log", made()).lines
+    first = json.dumps(json.loads(lines[0]) | change)
+    (folder / "a.jsonl").write_text("\n".join((*lines[: number - 1], first, *lines[number - 1 :])))
+    for command in ("verify", "log stats"):
+        done = call(*command.split(), "--log", f"jsonl:{folder / 'a.jsonl'}")
+        assert (done.code, f"a.jsonl:{number}: not a line of a log: " in done.err) == (2, True)
+        assert why in done.err
