@@ -65,10 +65,11 @@ def find_kept(log: SqliteLog, wanted: str) -> str:
 
 
 def runs_of(log: SqliteLog, problem_id: str, domain: str | None = None) -> list[str]:
-    """The episodes of a problem, those that are closed last, oldest first."""
+    """The episodes of a problem, those that are closed last, oldest first; without any, its cases of other tools."""
+    part = f"/{quote(problem_id, safe='')}/"
     named = [
         (closed, episode)
-        for episode, closed in episodes.admitted(log, f"/{quote(problem_id, safe='')}/")
+        for episode, closed in episodes.admitted(log, part) or episodes.taken(log, part)
         if (parts := _parts(episode)) and parts[1] == problem_id and domain in (None, parts[0])
     ]
     return [episode for _, episode in sorted(named, key=lambda row: row[0])]

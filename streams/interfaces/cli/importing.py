@@ -106,7 +106,9 @@ def _say_what_lacks(done: Taken) -> None:
     if done.taken > done.labelled:
         silent = done.taken - done.labelled
         say(f"{silent} without a verdict: they do not say what to do and what to avoid.")
-        say("  Give it before a worker learns from them: metalogue feedback FILE, with episode and verdict.")
+        say(
+            "  Give it before a worker learns from them: metalogue feedback FILE, with episode and verdict."
+        )
     # A memory that compares paths needs two at least, or every lesson would praise the only one.
     if done.taken > 1 and len(done.paths) == 1:
         say(f"all {done.taken} have one path, {min(done.paths)}: it cannot tell right from wrong.")

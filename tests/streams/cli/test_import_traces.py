@@ -202,6 +202,7 @@ def test_a_case_is_shown_with_its_provenance(folder: Path, log: Path) -> None:
         "no work of ours",
     ):
         assert words in shown.out
+    assert call("show", told_id(name), "--log", url).out == shown.out
     assert "right by bot" in shown.out or "right" in shown.out
     told = call("show", name, "--log", url, "--json").json
     assert (told["tool"], told["trace"], told["outcome"]) == ("bot", "a", "right")
@@ -292,6 +293,11 @@ def test_a_regrade_takes_along_what_was_learned_of_them(
     assert again.json["stays"] == {}
 
 
+def told_id(episode: str) -> str:
+    """The id of a case's problem."""
+    return episode.split("/")[2]
+
+
 # ── What may not be ──────────────────────────────────────────────────────────────────────────
 
 
@@ -314,6 +320,18 @@ def test_a_changed_case_is_found(folder: Path, log: Path, change: str) -> None:
     with closing(sqlite3.connect(log)) as db, db:
         db.execute(change)
     assert verified(log).code == 3
+
+
+@pytest.mark.parametrize("command", [("diff", "{0}", "{0}"), ("fork", "{0}", "--at", "0")])
+def test_a_case_is_no_episode_that_could_be_compared(
+    folder: Path, log: Path, command: tuple[str, ...]
+) -> None:
+    taken_in(file(folder, CASES[0]), log)
+    with closing(SqliteLog(log)) as opened:
+        name = next(record.episode for record in opened.records(kinds=["trace.taken"]))
+    model = ("--backbone", "rehearsal") if command[0] == "fork" else ()
+    done = call(*(word.format(name) for word in command), *model, "--log", f"sqlite:{log}")
+    assert (done.code, f"EPISODE: {name} " in done.err) == (2, True), done.err
 
 
 def test_a_policy_that_learns_only_from_its_own_work_is_refused(folder: Path, log: Path) -> None:

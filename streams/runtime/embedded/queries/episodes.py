@@ -25,6 +25,10 @@ OPENED_LAST = (
 ADMITTED = f"""
 select episode, {IS_CLOSED} from records a where address = 'admitted' and instr(episode, ?) order by offset
 """
+TAKEN = """
+select episode from records where episode >= 'p/' and episode < 'p0' and address = 'taken'
+  and instr(episode, ?) order by offset
+"""
 # No character is higher than this one, so the span holds every name that begins so.
 BEGUN_SO = """
 select distinct episode from records where address in ('admitted', 'opened', 'batch', 'taken')
@@ -212,6 +216,11 @@ def admitted(log: SqliteLog, part: str) -> list[Admitted]:
     """Episodes whose names have this part, in the order of their admission."""
     rows = log.db.execute(ADMITTED, (part,))
     return [Admitted(episode, bool(closed)) for episode, closed in rows]
+
+
+def taken(log: SqliteLog, part: str) -> list[Admitted]:
+    """Cases of other tools whose names have this part, in the order in which they were taken in."""
+    return [Admitted(episode, closed=True) for (episode,) in log.db.execute(TAKEN, (part,))]
 
 
 def beginning_with(log: SqliteLog, prefix: str) -> list[str]:
