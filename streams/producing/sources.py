@@ -99,9 +99,9 @@ def parse(raw: bytes) -> ProblemRecord:
 def parse_as(model: type[M], raw: bytes) -> M:
     """What a line says, read strictly. Raises ``BadLine`` naming column and field."""
     if len(raw) > LINE_BYTES:
-        raise BadLine(
-            1, "", f"longer than {LINE_BYTES:,} bytes, and no more of it is kept", "input.size"
-        )
+        # Whether any of it is kept, says whoever keeps it.
+        what = f"longer than {LINE_BYTES:,} bytes, and was not read to its end"
+        raise BadLine(1, "", what, "input.size")
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:

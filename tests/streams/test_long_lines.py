@@ -10,6 +10,7 @@ import pytest
 
 from streams.producing.sources import LINE_BYTES, BadLine, SourceLine, lines_of, parse
 from streams.support.datasets.lines import LINE_CHARS, json_array, json_lines
+from tests.streams.cli.calling import call, log_of
 
 
 class Counting(BytesIO):
@@ -46,8 +47,16 @@ def test_a_line_too_long_is_refused_and_the_next_is_taken(monkeypatch: pytest.Mo
     assert [line.number for line in lines] == [1, 2, 4]
     assert longest <= LINE_BYTES + 2
     assert parse(lines[0].raw) == parse(lines[2].raw)
-    with pytest.raises(BadLine, match="longer than 16,777,216 bytes, and no more of it is kept"):
+    with pytest.raises(BadLine, match="longer than 16,777,216 bytes, and was not read to its end"):
         parse(lines[1].raw)
+
+
+@pytest.mark.parametrize("command", ["produce", "feedback", "import traces"])
+def test_what_is_kept_of_it_is_said(tmp_path: Path, command: str) -> None:
+    (tmp_path / "long.jsonl").write_bytes(b"x" * (LINE_BYTES + 9) + b"\n")
+    done = call(*command.split(), tmp_path / "long.jsonl", "--log", log_of(tmp_path / "a.db"))
+    assert "bytes, and was not read to its end [input.size]" in done.err
+    assert f"Kept as dead letter 1, the first {LINE_BYTES + 2:,} of its bytes." in done.err
 
 
 @pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])

@@ -138,7 +138,9 @@ def _publish(log: SqliteLog, source: str, told: Told) -> None:
     for key, (line, error) in zip(keys, told.refusing, strict=True):
         if told.refusals.counts(error):
             hint = "Mend the line, then give the file again: what is known is skipped."
-            told.refusals.tell(error, f"{source}:{line.number}", f"{kept_as(log, key)} {hint}")
+            told.refusals.tell(
+                error, f"{source}:{line.number}", f"{kept_as(log, key, line)} {hint}"
+            )
     told.refusing.clear()
     messages = [message(each) for each in told.waiting]
     for each, (_, name, _, _) in zip(told.waiting, messages, strict=True):

@@ -54,7 +54,7 @@ def traces(wanted: Wanted, log: str | None, way: PolicyOptions, *, json: bool) -
             if told.counts(why):
                 kept = "A dry run: nothing is kept."
                 if not wanted.dry:
-                    kept = kept_as(opened, taker.letter(refused)[0])
+                    kept = kept_as(opened, taker.letter(refused)[0], line)
                 told.tell(why, f"{wanted.source}:{line.number}", kept)
         told.sum_up()
     figures = {

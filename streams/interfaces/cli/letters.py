@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from streams.core.topology import TOPICS
 from streams.interfaces.cli.errors import usage
+from streams.producing.sources import LINE_BYTES, SourceLine
 from streams.producing.subjects import UNREAD
 from streams.runtime.embedded.queries import letters as queries
 from streams.runtime.embedded.queries.letters import CUT, Refused
@@ -125,12 +126,16 @@ def letters(log: SqliteLog) -> Iterator[DeadLetter]:
     return (DeadLetter(*each) for each in queries.letters(log))
 
 
-def kept_as(log: SqliteLog, key: str) -> str:
-    """What is kept of a refused line, by its letter's key: all of its bytes, unless the log takes fewer."""
+def kept_as(log: SqliteLog, key: str, line: SourceLine) -> str:
+    """What is kept of a refused line, by its letter's key: all that was read of it, unless the log takes less."""
     number, is_cut = queries.number_of(log, key), queries.is_cut(log, key)
     if key.endswith(f":{UNREAD}"):
         return f"Kept as dead letter {number}, without its bytes: nobody knows whom they are about."
-    whole = "the first of its bytes: the log takes no more" if is_cut else "bytes unchanged"
+    whole = "bytes unchanged"
+    if is_cut:
+        whole = "the first of its bytes: the log takes no more"
+    elif len(line.raw) > LINE_BYTES:
+        whole = f"the first {len(line.raw):,} of its bytes"
     return f"Kept as dead letter {number}, {whole}."
 
 

@@ -213,5 +213,5 @@ def say_refused(log: SqliteLog, told: Refusals, refused: list[Refusal], *, dry: 
     """Tell what a produce refused."""
     for refusal in refused:
         if told.counts(refusal.error):
-            kept = "A dry run: nothing is kept." if dry else kept_as(log, refusal.key)
+            kept = "A dry run: nothing is kept." if dry else kept_as(log, refusal.key, refusal.line)
             told.tell(refusal.error, f"{told.source}:{refusal.line.number}", kept)
