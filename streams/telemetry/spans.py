@@ -17,7 +17,14 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from schemas.events.episode import Completed, Embedded, EpisodeClosed, EpisodeOpened, Recalled
+from schemas.events.episode import (
+    Completed,
+    Embedded,
+    EpisodeClosed,
+    EpisodeOpened,
+    ProblemAdmitted,
+    Recalled,
+)
 from schemas.events.graph import ToolCalled
 from schemas.events.learning import BatchClosed, Graded
 from schemas.record import Record, event_id
@@ -89,7 +96,14 @@ def spans(
     closed = by_address["closed"]
     # A learning episode has no opening: the closing of its batch stands for it.
     first = by_address.get("opened") or by_address.get("batch") or closed
-    root = _root(log, first, closed, backbones, texts.get("closed", {}))
+    about: Attributes = {}
+    match by_address.get("admitted"):
+        case Record(event=ProblemAdmitted(problem=problem)):
+            # By these a problem comes back under its own id where its spans are taken in.
+            about = {"metalogue.problem_id": problem.id, "metalogue.domain": problem.domain}
+        case _:
+            pass
+    root = _root(log, first, closed, backbones, {**about, **texts.get("closed", {})})
     yield root
     noted = _assessments(records)
     for record in records:
@@ -111,7 +125,7 @@ def spans(
             )
 
 
-def _root(log: str, first: Record, closed: Record, backbones: str, texts: Attributes) -> Span:
+def _root(log: str, first: Record, closed: Record, backbones: str, more: Attributes) -> Span:
     """The span of the episode itself."""
     event, begun = closed.event, first.event
     assert isinstance(event, EpisodeClosed)
@@ -143,7 +157,7 @@ def _root(log: str, first: Record, closed: Record, backbones: str, texts: Attrib
         # The clock may have been set back meanwhile, and no viewer shows a span that
         # ends before it starts.
         max(first.at_ms, closed.at_ms),
-        attributes={**_given(said), **texts},
+        attributes={**_given(said), **more},
         error=event.ended_by if failed else None,
     )
 

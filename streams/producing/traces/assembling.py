@@ -21,6 +21,8 @@ from streams.producing.traces.spans import AGENT, EVALUATED, TOOL, Span, in_time
 
 PROBLEM_ID, DOMAIN = "metalogue.problem_id", "metalogue.domain"
 """Attributes by which a tool may say which problem it worked on."""
+ROLE, REASONER = "metalogue.role", "reasoner"
+"""By what spans of our own say whose call it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,9 @@ def case_of(spans: Sequence[Span], evaluation: str | None = None) -> Case:
     read = [each for each in read if each.input or each.output is not None]
     agents = [each for each in read if each.span.operation == AGENT and each.input]
     chats = [each for each in read if each.span.operation != AGENT]
-    first = next(iter([*agents, *chats]), None)
+    # What a Monitor said of the attempt, and a Controller did about it, is no part of it.
+    attempt = [each for each in chats if each.span.text(ROLE) in (None, REASONER)] or chats
+    first = next(iter([*agents, *attempt]), None)
     if first is None:
         said = f"trace {spans[0].trace} holds no texts: its tool has to record messages"
         raise BadLine(1, spans[0].place, said, "trace.texts")
@@ -50,9 +54,9 @@ def case_of(spans: Sequence[Span], evaluation: str | None = None) -> Case:
     agent = agents[0] if agents else None
     tools = [span for span in ordered if span.operation == TOOL]
     # What stood behind an agent's question is what its own chats say once more, one by one.
-    steps = _steps(chats or agents, [] if agent else rest, tools)
+    steps = _steps(attempt or agents, [] if agent else rest, tools)
     answer = agent.output.text.strip() if agent and agent.output else ""
-    last = (chats or agents)[-1].span
+    last = (attempt or agents)[-1].span
     return Case(
         line=first.span.line,
         problem=problem,

@@ -12,6 +12,9 @@ import pytest
 from schemas.events.episode import Completed
 from streams.interfaces.cli.errors import USAGE
 from streams.interfaces.cli.show.moment import moment
+from streams.producing.sources import SourceLine
+from streams.producing.traces.case import Label
+from streams.producing.traces.reading import Reading
 from streams.runtime.embedded.log import SqliteLog
 from streams.telemetry import texts as told
 from streams.telemetry.otlp import Export
@@ -21,6 +24,7 @@ from streams.views.sheet import read
 from tests.streams.cli.calling import call, copied
 from tests.streams.telemetry.collector import attributes, collecting
 from tests.streams.telemetry.test_spans import OFFICIAL
+from tests.streams.traces import otlp
 
 TEXTS = {
     "gen_ai.input.messages",
@@ -97,6 +101,49 @@ def test_the_episode_has_its_problem_and_its_answer(worked: Path, tmp_path: Path
             if sheet.closed.answer is not None:
                 (answer,) = json.loads(str(span.attributes["gen_ai.output.messages"]))
                 assert answer["parts"][0]["content"] == sheet.closed.answer
+
+
+def test_problems_come_back_under_their_ids_as_attempts_of_the_reasoner(
+    worked: Path, tmp_path: Path
+) -> None:
+    """What our own spans say is read again: ids, domains, answers, outcomes, and no word of a Monitor."""
+    path = copied(worked, tmp_path / "a.db")
+    lines = [
+        otlp.export(
+            otlp.span(
+                {
+                    name: [*each] if isinstance(each, tuple) else each
+                    for name, each in span.attributes.items()
+                },
+                trace=f"{span.trace:032x}",
+                id=f"{span.id:016x}",
+                begun=span.start_ms,
+                events=[otlp.noted(each.name, each.attributes, each.at_ms) for each in span.noted],
+            )
+        )
+        for span in sent(path, texts=True)
+        if str(span.attributes["gen_ai.conversation.id"]).startswith("p/")
+    ]
+    reading = Reading()
+    reading.take(SourceLine(number, line) for number, line in enumerate(lines, 1))
+    assert not reading.refused
+    with closing(SqliteLog(path)) as log:
+        sheets = [read(log, each.episode) for each in log.records(kinds=["episode.closed"])]
+        found = {each.problem_id: each for each in reading.cases}
+        problems = [each for each in sheets if each.admitted is not None]
+        assert len(found) == len(problems) == len(reading.cases)
+        for sheet in problems:
+            assert sheet.admitted is not None
+            assert sheet.closed is not None
+            case = found[sheet.admitted.problem.id]
+            assert (case.domain, case.answer) == ("game24", sheet.closed.answer)
+            said = [
+                each.text.strip()
+                for each in sheet.journal.values()
+                if isinstance(each, Completed) and each.asked.split(" ")[1] == "reasoner"
+            ]
+            assert [step.text for step in case.steps] == [text for text in said if text]
+    assert {case.label for case in found.values()} == {Label(verdict=True), Label(verdict=False)}
 
 
 def test_a_policy_that_is_another_now_leaves_the_replies(
