@@ -86,9 +86,11 @@ def test_what_nobody_graded_is_no_wrong_answer() -> None:
     """Withheld counts as not right; without any label there is no accuracy."""
     graded = {1: ("right", "wrong", "withheld", "undecided"), 2: ("not graded", "undecided")}
     with closing(sqlite3.connect(":memory:")) as db:
-        db.execute("create table batches(scope, batch, graded)")
-        members = [("s", batch, each) for batch, all_ in graded.items() for each in all_]
-        db.executemany("insert into batches values (?, ?, ?)", members)
+        db.execute("create table batches(scope, batch, graded, episode)")
+        members = [("s", batch, each, "p/d/q/1") for batch, all_ in graded.items() for each in all_]
+        # Cases that other tools worked on count in nobody's accuracy here.
+        members += [("s", batch, "right", f"p/d/q/taken-{batch}") for batch in (1, 2, 3)]
+        db.executemany("insert into batches values (?, ?, ?, ?)", members)
         found = db.execute(QUERIES["accuracy_by_batch"]).fetchall()
     assert found == [("s", 1, 4, 1, 0, pytest.approx(1 / 3)), ("s", 2, 2, 1, 1, None)]
 

@@ -26,7 +26,8 @@ from streams.runtime.embedded.projector import LogSource
 from streams.runtime.embedded.rebuild import fold
 
 TITLE = "# Export of a Metalogue log"
-# What nobody knows is counted apart: it is no zero in a mean, and makes a sum unknown.
+# What nobody knows is counted apart: it is no zero in a mean, and makes a sum unknown. Cases of
+# other tools, which a batch may have learned from as well, are no answers of ours.
 QUERIES = {
     "accuracy_by_batch": """
 select scope, batch, count(*) as members,
@@ -34,7 +35,7 @@ select scope, batch, count(*) as members,
   sum(case when graded = 'not graded' then 1 else 0 end) as not_graded,
   avg(case when graded = 'right' then 1.0 when graded in ('wrong', 'withheld') then 0.0 end)
     as accuracy
-from batches group by scope, batch order by scope, batch
+from batches where episode not like 'p/%/%/taken-%' group by scope, batch order by scope, batch
 """,
     "restart_ratio": """
 select count(*) as decisions,
