@@ -88,8 +88,8 @@ class Case:
 
     @property
     def outcome(self) -> Outcome:
-        """Right, wrong, withheld where no answer was given, or unknown."""
-        return "withheld" if self.closed.answer is None else self.known.outcome
+        """Right, wrong, withheld where no answer was given to what can be graded, or unknown."""
+        return outcome_of(self.problem, self.closed.answer, self.known, self.reference)
 
     @property
     def standing(self) -> Standing:
@@ -150,6 +150,20 @@ def name_of(problem: Problem, opened: EpisodeOpened) -> str:
     parts = [opened.policy, values, *named]
     profile = "paper" if problem.profile == "paper" else ""
     return " ".join(filter(None, (*parts, profile)))
+
+
+def outcome_of(
+    problem: Problem, answer: str | None, known: Known, reference: References | None
+) -> Outcome:
+    """How an answer turned out; no answer is withheld where anybody could have graded one, else unknown.
+
+    An accuracy is over answers that somebody could grade: to count an answer that nobody labelled only where it was
+    withheld would make it the accuracy of those alone.
+    """
+    if answer is not None:
+        return known.outcome
+    could = problem.domain in CHECKERS or reference is not None or known.word is not None
+    return "withheld" if could else "unknown"
 
 
 def judged(

@@ -23,7 +23,14 @@ from state.folds.lives import ItemKey
 from state.folds.state import State
 from streams.replay.differ import paid
 from streams.replay.fork import Forked
-from streams.research.analysis.cases import RIGHT, Labels, judged, label, references
+from streams.research.analysis.cases import (
+    RIGHT,
+    Labels,
+    judged,
+    label,
+    outcome_of,
+    references,
+)
 from streams.research.analysis.effect import Effect, Pair
 from streams.runtime.embedded.queries.episodes import probes_ended
 from streams.runtime.embedded.rebuild import fold
@@ -80,7 +87,7 @@ class Probe:
         """The episode with the item and without it, by what is known of the episode's answer now."""
         # Where nobody can judge the episode itself, nothing
         # is asked of the probe: the pair would be left out.
-        right = RIGHT.get("withheld" if self.was.answer is None else known.outcome)
+        right = RIGHT.get(outcome_of(self.problem, self.was.answer, known, reference))
         answer, graded = self.ended.closed.answer, (self.was.answer, known.outcome)
         without = None
         if right is not None:

@@ -121,8 +121,9 @@ def run_figures(
 
 
 def outcomes(cases: Sequence[Case]) -> dict[str, Any]:
-    """Accuracy over all problems whose outcome is known, and which share they are; withheld counts as not right.
+    """Accuracy over all problems whose outcome is known, and which share they are.
 
+    A withheld answer counts as not right where somebody could have graded one.
     What is unknown is *undecided* (a grader could not tell) or *not graded* (nobody tried).
     """
     counts = Counter(case.standing for case in cases)

@@ -44,7 +44,7 @@ from streams.research.bench.sampled import any_of, vote_of
 
 
 def known(cases: Iterable[Case]) -> list[Case]:
-    """Those whose outcome is known; withheld is known, and not right."""
+    """Those whose outcome is known; withheld is known where somebody could grade it, and not right."""
     return [case for case in cases if case.outcome != "unknown"]
 
 

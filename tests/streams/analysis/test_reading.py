@@ -38,6 +38,7 @@ from streams.research.analysis.cases import (
     references,
     role_of,
 )
+from streams.research.analysis.figures import outcomes
 from streams.research.analysis.progress import Batch
 from tests.laws.series import reflected
 
@@ -301,6 +302,7 @@ def test_batches_have_the_outcomes_and_costs_of_their_members_and_the_lessons_th
             ("b/s/1.1", lesson("L4")), ("b/t/1", lesson("L5")),
             ("p/d/a/r", graded("right")),
         ],
+        [{"domain": "d", "problem_id": "b", "reference": "42"}],
     )  # fmt: skip
     assert found.lessons == {("s", 1): 2, ("s", 2): 1, ("t", 1): 1}
     cases = list(found.cases())
@@ -415,7 +417,23 @@ def test_other_answers_of_a_case_are_judged_as_its_own_was() -> None:
     doubt = Known(verdict=Word("unknown", "ada", person=True))
     assert case("x", doubt, reference="x").judged("x") is None
     assert case("x", doubt, reference="x").judged("x ") is True
-    assert (case(None, Known()).outcome, case(None, Known()).standing) == ("withheld", "withheld")
+
+
+def test_a_withheld_answer_is_not_right_where_somebody_could_have_graded_one() -> None:
+    """An accuracy is over those; where nobody labelled a problem it is unknown, as an answer would be."""
+    graded = Known(feedback=Word("withheld", "exact@2", person=False))
+    checked = posed("a").model_copy(update={"domain": "game24"})
+    gradable = (
+        case(None, Known(), reference="42"),
+        case(None, graded),
+        case(None, Known(), problem=checked),
+    )
+    assert {each.outcome for each in gradable} == {"withheld"}
+    left = case(None, Known())
+    assert (left.outcome, left.standing) == ("unknown", "withheld")
+    right = case("x", Known(feedback=Word("right", "exact@2", person=False)))
+    found = outcomes([right, gradable[0], left])
+    assert (found["accuracy"], found["graded"], found["omission"]) == (0.5, 2, 2)
 
 
 def test_the_words_of_an_answer_are_compared_where_its_data_set_is_of_questions() -> None:
