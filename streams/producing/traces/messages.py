@@ -146,12 +146,21 @@ def _list(said: Any, place: str, what: str) -> list[Any]:
     """A list, or that in a JSON text: attributes of spans hold nothing but plain values. Raises ``BadLine``."""
     if isinstance(said, str):
         try:
-            said = json.loads(said)
+            said = loaded(said)
         except (ValueError, RecursionError) as error:
             raise BadLine(1, place, f"not JSON: {error}"[:200], "input.json") from error
     if not isinstance(said, list):
         raise BadLine(1, place, f"expected a list of {what}, found {_kind(said)}", "input.field")
     return cast("list[Any]", said)
+
+
+def loaded(said: str) -> Any:
+    """The value of a JSON text within a line. Raises ``ValueError`` where it is none, or has half a character."""
+    found = json.loads(said)
+    # An escape may be half of a pair, which no log can hold. The line itself was read without:
+    # there it is spelled as text.
+    json.dumps(found, ensure_ascii=False).encode()
+    return found
 
 
 def _call(said: Any, place: str) -> Call:
@@ -260,7 +269,7 @@ def unfolded(said: Any) -> Mapping[str, Any]:
     found = said
     if isinstance(said, str):
         with suppress(ValueError, RecursionError):
-            found = json.loads(said)
+            found = loaded(said)
     if isinstance(found, dict) and MADE_OF & found.keys():
         return cast("dict[str, Any]", found)
     return {"content": said}

@@ -307,6 +307,7 @@ REFUSED: list[tuple[Any, str]] = [
         ({"resourceSpans": 1}, "resourceSpans: Input should be a valid list [input.field]"),
         ({"resourceSpans": [{"scopeSpans": [{"spans": [{}]}]}]}, "resourceSpans.0.scopeSpans.0.spans.0.traceId"),
         (export(span({"gen_ai.input.messages": "nope"})), "gen_ai.input.messages: not JSON"),
+        (export(span(chat([USER], said("assistant", text("\ud800"))))), "gen_ai.output.messages: not JSON: 'utf-8'"),
         (export(span({"gen_ai.operation.name": "chat"})), "holds no texts: its tool has to record"),
         (export(span({"gen_ai.input.messages": json.dumps([USER])})), "no reply in it says anything"),
 ]  # fmt: skip
