@@ -14,6 +14,8 @@ from streams.producing.traces.case import Case
 from streams.producing.traces.spans import Span, spans_of
 
 Refused: TypeAlias = tuple[SourceLine, BadLine]
+PURPOSE = "metalogue.purpose"
+"""What a trace of our own was for, where that was no problem."""
 
 
 class _Form(BaseModel):
@@ -42,6 +44,9 @@ class Reading:
         # Only now: an exporter writes a span when it ends, so a trace's spans are
         # spread over the file.
         for spans in ([*each.values()] for each in self.traces.values()):
+            # Our own learning, forks and judging are no attempts at a problem.
+            if any(PURPOSE in span.attributes for span in spans):
+                continue
             try:
                 self.cases.append(assembling.case_of(spans, self.evaluation))
             except BadLine as error:
