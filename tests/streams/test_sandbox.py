@@ -192,6 +192,36 @@ def test_the_name_of_an_error_is_told_as_far_as_it_is_short() -> None:
     assert graded("import sys\nprint(__name__, file=sys.stderr)", "x = 1")[0] == "right"
 
 
+@shut_in
+@pytest.mark.parametrize(
+    "word",
+    [
+        "open('/usr/lib/os-release').read()[:60]",
+        "nonce + ' failed ' + 'a password'",
+        "nonce + ' failed '",
+        "nonce + ' failed Error\\nmore'",
+        "nonce + 'failed Error'",
+        "'failed Error'",
+        "'0' * 32 + ' passed'",
+    ],
+)
+def test_nothing_that_code_writes_gets_into_its_grade(word: str) -> None:
+    code = f"""
+import __main__ as main, os
+nonce = main.asked["nonce"]
+os.write(main.told, ({word}).encode())
+os._exit(0)
+"""
+    assert graded(code) == ("wrong", "its tests fail: ended before its tests")
+
+
+@shut_in
+def test_of_the_name_of_an_error_only_letters_are_told() -> None:
+    for name, told in (("Not_2_Found", "Not__Found"), ("8", "_"), ("Fehlerü x", "Fehlerx")):
+        raised = f"raise type({name!r}, (Exception,), {{}})"
+        assert graded(raised) == ("wrong", f"its tests fail: {told}")
+
+
 # ── Where it is not run ──────────────────────────────────────────────────────────────────────
 
 

@@ -32,14 +32,16 @@ told = os.dup(1)
 nothing = os.open("/tmp/out", os.O_WRONLY | os.O_CREAT)
 os.dup2(nothing, 1); os.dup2(nothing, 2)
 asked = json.load(sys.stdin)
+letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 names = {"__name__": "answer"}
 try:
     exec(compile(asked["answer"], "answer", "exec"), names)
     exec(compile(asked["tests"], "tests", "exec"), names)
     said = "passed"
 except BaseException as error:
-    said = "failed " + type(error).__name__
-os.write(told, (asked["nonce"] + " " + said[:80] + "\\n").encode())
+    name = type(error).__name__
+    said = "failed " + ("".join(each for each in name if each in letters)[:73] or "_")
+os.write(told, (asked["nonce"] + " " + said + "\\n").encode())
 os._exit(0)
 """
 

@@ -75,7 +75,8 @@ class Sandbox:
         unshare = which("unshare")
         if unshare is None:
             raise NotMeasured("this system has no unshare")
-        # So that nothing which an answer may print or write can pass for the verdict.
+        # So that an answer which writes to everything it finds is not taken for its tests by accident.
+        # It runs in the process that runs them, and one made to cheat can find this too.
         nonce = secrets.token_hex(16)
         asked = json.dumps({"answer": code, "tests": tests, "nonce": nonce}).encode()
         with tempfile.TemporaryDirectory(prefix="metalogue-") as folder:
@@ -86,10 +87,13 @@ class Sandbox:
         # wrong.
         if not said.startswith(READY):
             raise NotMeasured("this system lets nobody be shut in")
-        verdict = said.removeprefix(READY).decode("utf-8", "replace").strip()
+        verdict = said.removeprefix(READY).decode("ascii", "replace").strip()
         if verdict == f"{nonce} passed":
             return None
-        return verdict.removeprefix(f"{nonce} failed ") if verdict else "ended before its tests"
+        # Whatever else is written there is the answer's own, such as a file that it read, and a
+        # grade is on the record for ever.
+        failed = re.fullmatch(rf"{nonce} failed ([A-Za-z_]{{1,80}})", verdict)
+        return "ended before its tests" if failed is None else failed[1]
 
     def _told(self, command: list[str], asked: bytes) -> bytes:
         """What the cell wrote before it ended. Raises ``NotMeasured`` where it does not end."""
