@@ -216,6 +216,19 @@ os._exit(0)
 
 
 @shut_in
+@pytest.mark.parametrize("word", ["b' '", "main.asked['nonce'].encode() + b' passed\\n'"])
+def test_no_more_than_a_verdict_is_read_of_what_code_writes(word: str) -> None:
+    """All of it would be held in memory until the code ends, and this never does."""
+    code = f"""
+import __main__ as main, os, time
+os.write(main.told, ({word}) * 100_000)
+time.sleep(3600)
+"""
+    grade = Sandbox(wall_s=20).grade(code, "")
+    assert (grade.outcome, grade.detail) == ("wrong", "its tests fail: ended before its tests")
+
+
+@shut_in
 def test_of_the_name_of_an_error_only_letters_are_told() -> None:
     for name, told in (("Not_2_Found", "Not__Found"), ("8", "_"), ("Fehlerü x", "Fehlerx")):
         raised = f"raise type({name!r}, (Exception,), {{}})"

@@ -19,7 +19,9 @@ import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
 from shutil import which
+from time import monotonic
 from typing import Final
 
 from handlers.answers.grade import Grade
@@ -29,6 +31,7 @@ from streams.support.child import ROOT, python
 SANDBOX: Final = "sandbox@1"
 NAMESPACES = ("--user", "--map-root-user", "--mount", "--net", "--pid", "--ipc", "--uts", "--fork")
 MOST_TOLD = 4_096
+"""What is read of an answer's process: a verdict is shorter, and nothing else is looked at."""
 MOST_CHARS = 100_000
 """Of an answer and its tests together."""
 _FENCED = re.compile(r"```[A-Za-z0-9]{0,20}[ \t]*\n(.*?)```", re.DOTALL)
@@ -102,18 +105,45 @@ class Sandbox:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            bufsize=0,
             env={"PATH": os.defpath, "PYTHONPATH": str(ROOT)},
             start_new_session=True,
         )
         with process:
             try:
-                return process.communicate(asked, timeout=self.wall_s)[0][:MOST_TOLD]
-            except subprocess.TimeoutExpired as error:
-                raise NotMeasured(f"no end within {self.wall_s:g} s") from error
+                return self._read(process, asked)
             finally:
                 with suppress(ProcessLookupError):
                     # Also where it ended by itself: what it started may go on without it.
                     os.killpg(process.pid, signal.SIGKILL)
+
+    def _read(self, process: subprocess.Popen[bytes], asked: bytes) -> bytes:
+        """What a process writes, up to one byte more than any verdict may have. Raises ``NotMeasured``."""
+        assert process.stdin is not None
+        assert process.stdout is not None
+        told, ends = bytearray(), monotonic() + self.wall_s
+        # Not `communicate`, which keeps all that the other side writes, and an answer can write there.
+        with DefaultSelector() as ready:
+            os.set_blocking(process.stdin.fileno(), False)
+            ready.register(process.stdin, EVENT_WRITE)
+            ready.register(process.stdout, EVENT_READ)
+            while found := ready.select(max(0.0, ends - monotonic())):
+                for key, _ in found:
+                    if key.events == EVENT_READ:
+                        more = os.read(key.fd, MOST_TOLD + 1 - len(told))
+                        told += more
+                        if not more or len(told) > MOST_TOLD:
+                            return bytes(told)
+                        continue
+                    with suppress(BlockingIOError):
+                        try:
+                            asked = asked[os.write(key.fd, asked) :]
+                        except BrokenPipeError:
+                            asked = b""
+                    if not asked:
+                        ready.unregister(process.stdin)
+                        process.stdin.close()
+        raise NotMeasured(f"no end within {self.wall_s:g} s")
 
 
 _ALONE = f"""
