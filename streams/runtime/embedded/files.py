@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from streams.runtime.embedded.strangers import stranger
 from streams.runtime.embedded.tables import PRAGMAS, SCHEMA_VERSION, TABLES, VIEWS
 
 if TYPE_CHECKING:
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
 MEMORY = ":memory:"
 SqliteError = sqlite3.Error
 """What SQLite says where a file cannot be read or written, or holds no log."""
-TO_READ = "pragma busy_timeout=30000; pragma temp_store=memory; pragma query_only=on;"
+TO_READ = (
+    "pragma trusted_schema=off; pragma busy_timeout=30000; pragma temp_store=memory; "
+    "pragma query_only=on;"
+)
 ALONE = "pragma locking_mode=exclusive;"
 CANNOT_GROW = (
     sqlite3.SQLITE_IOERR_WRITE,
@@ -46,7 +50,7 @@ class NoLog(Exception):
 
 
 class NotALog(Exception):
-    """The file is not a log of ours, or of a version that this build cannot read."""
+    """The file is not a log of ours, holds what no log does, or is of a version that this build cannot read."""
 
 
 def connect(path: Path, *, create: bool, keys: Path | None = None) -> sqlite3.Connection:
@@ -126,7 +130,12 @@ def _reading(path: Path, how: str, first: str) -> sqlite3.Connection:
     db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
     try:
         db.executescript(first)
-        db.execute("select 1 from sqlite_master limit 1")  # only now is anything opened
+        strange = stranger(db)  # only now is anything opened
+        if strange is not None:
+            # As SQLite's own error, since a page that follows a file may meet another one there.
+            error = sqlite3.DatabaseError(strange)
+            error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+            raise error
     except BaseException:
         db.close()
         raise
@@ -164,6 +173,9 @@ def is_new(db: sqlite3.Connection, path: Path) -> bool:
         raise NotALog(f"{path}: a SQLite file, but not a log")
     if version != SCHEMA_VERSION:
         raise NotALog(f"{path}: log format {version}, this build reads {SCHEMA_VERSION}")
+    strange = stranger(db)
+    if strange is not None:
+        raise NotALog(f"{path}: {strange}")
     return False
 
 

@@ -56,6 +56,80 @@ def test_a_text_file_and_a_folder_are_no_logs(tmp_path: Path) -> None:
     assert text.read_text() == "no log\n" * 200
 
 
+ENDLESS = """
+  with recursive n(i) as (select 1 union all select i + 1 from n)
+  select i offset, 'events' topic, 0 partition, 0 epoch, 'e' episode, 'a' address, 'k' kind, 0 at_ms, '{}' body from n
+"""
+UNTRUE = """
+  create trigger untrue after insert on records begin
+    update records set body = replace(body, 'right', 'wrong') where offset = new.offset; end
+"""
+CHECKED = """
+  pragma writable_schema=on;
+  update sqlite_master set sql = replace(sql, 'at_ms integer', 'at_ms check(at_ms < 0)') where name = 'messages'
+"""
+
+
+@pytest.mark.parametrize("opened", [SqliteLog, ReadOnlyLog])
+@pytest.mark.parametrize(
+    ("done", "name"),
+    [
+        (
+            f"alter table records rename to kept; create view records as {ENDLESS}",
+            "records_identity",
+        ),
+        (f"drop table counters; create view COUNTERS as {ENDLESS}", "COUNTERS"),
+        (f"create view keyed as {ENDLESS}", "keyed"),
+        (f"create view lain as {ENDLESS}", "lain"),
+        ("drop view answers; create table answers(x)", "answers"),
+        (UNTRUE, "untrue"),
+        ("create virtual table found using fts5(text)", "found"),
+        ("create unique index one on records(kind)", "one"),
+        (
+            "drop index records_identity; create unique index records_identity on records(kind)",
+            "records_identity",
+        ),
+        (CHECKED, "messages"),
+    ],
+)
+def test_a_file_that_would_run_or_answer_in_place_of_a_log_is_refused_and_not_touched(
+    tmp_path: Path, done: str, name: str, opened: type[SqliteLog]
+) -> None:
+    """It may come from anybody: our own writes would set it off, or reading it never end."""
+    path = tmp_path / "m.db"
+    SqliteLog(path, create=True).close()
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(done)
+        db.execute("pragma wal_checkpoint(truncate)")
+    before = path.read_bytes()
+    with pytest.raises((NotALog, sqlite3.DatabaseError), match=f"'{name}' in it is"):
+        opened(path)
+    assert path.read_bytes() == before
+
+
+def test_people_may_keep_tables_and_views_of_their_own_in_a_log(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    SqliteLog(path, create=True).close()
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript("""
+          create table "my notes"(text); create table if not exists notes (x unique, y);
+          create index notes_y on notes(y); create index by_kind on records(kind);
+          create view newest as select max(offset) from records; drop view outcomes;
+          analyze; vacuum""")
+    SqliteLog(path).close()
+    ReadOnlyLog(path).close()
+
+
+def test_no_schema_is_trusted(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    with (
+        closing(SqliteLog(path, create=True)) as log,
+        closing(ReadOnlyLog(path)) as reader,
+    ):
+        for each in (log, reader):
+            assert each.db.execute("pragma trusted_schema").fetchone() == (0,)
+
+
 def test_only_who_may_makes_a_log(tmp_path: Path) -> None:
     with pytest.raises(NoLog):
         SqliteLog(tmp_path / "m.db")
