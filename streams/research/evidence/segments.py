@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
 ENDING = ".jsonl.xz"
+MOST_LINE = 64 << 20
+MOST_UNPACKED = 4 << 30
+"""Bytes of a line and of a whole segment: it may come from anybody, and 100 KB of it can unpack to gigabytes."""
+MOST_TO_DECODE = 128 << 20
+"""Bytes that a decoder may hold. Our own segments take 65 MiB."""
+AT_ONCE = 1 << 20
 
 
 class BadSegment(ValueError):
@@ -50,8 +56,7 @@ class Segments:
         """Every line of all segments. Raises ``BadSegment`` for one that cannot be read."""
         for file in self.files():
             try:
-                with lzma.open(file) as opened:
-                    yield from map(orjson.loads, opened)
+                yield from map(orjson.loads, _unpacked(file))
             except (lzma.LZMAError, EOFError, ValueError) as error:
                 raise BadSegment(f"{file}: {error}") from error
 
@@ -75,22 +80,26 @@ class Segments:
     def add(self, log: SqliteLog) -> Path | None:
         """Write what the log holds beyond these segments as the next one; nothing where there is nothing new.
 
-        Raises ``BadSegment`` where the segments are not of this log.
+        Raises ``BadSegment`` where the segments are not of this log, or what is new does not fit into one.
         """
         ends = self._ends(log)
         with log.reading():  # one state of the log, however a worker goes on meanwhile
             new = list(lines_of(log, after=ends))
         if not new:
             return None
+        packed = [orjson.dumps(line) + b"\n" for line in new]
+        if max(map(len, packed)) > MOST_LINE or sum(map(len, packed)) > MOST_UNPACKED:
+            raise BadSegment(
+                f"{log.path} has more to keep than a segment may hold, or a longer line"
+            )
         self.folder.mkdir(parents=True, exist_ok=True)
         file = self.folder / _name(len(self.files()) + 1)
-        text = b"".join(orjson.dumps(line) + b"\n" for line in new)
         # Under another name until it is whole: a segment that was cut off would be taken for the
         # next one, and its log could not be restored from there on.
         part = file.with_suffix(".part")
         try:
             # A segment is written once and kept for ever, so time is spent on its size.
-            part.write_bytes(lzma.compress(text, preset=9 | lzma.PRESET_EXTREME))
+            part.write_bytes(lzma.compress(b"".join(packed), preset=9 | lzma.PRESET_EXTREME))
             part.rename(file)
         finally:
             part.unlink(missing_ok=True)
@@ -111,6 +120,32 @@ class Segments:
         if said is not None and record_at(log, record) != said:
             raise BadSegment(f"{self.folder} holds the segments of another log than {log.path}")
         return record, message
+
+
+def _unpacked(file: Path) -> Iterator[bytes]:
+    """The lines of a segment. Raises ``ValueError``, ``EOFError`` or ``LZMAError``, which do not name it."""
+    # Not `lzma.open`, which lets a file say how much memory it is read with.
+    decoder, whole, rest = lzma.LZMADecompressor(lzma.FORMAT_XZ, MOST_TO_DECODE), 0, bytearray()
+    with file.open("rb") as opened:
+        while not decoder.eof:
+            packed = opened.read(AT_ONCE) if decoder.needs_input else b""
+            if decoder.needs_input and not packed:
+                raise EOFError("it is cut off")
+            more = decoder.decompress(packed, AT_ONCE)
+            whole += len(more)
+            if whole > MOST_UNPACKED:
+                raise ValueError(f"it unpacks to more than {MOST_UNPACKED:,} bytes")
+            *lines, last = more.split(b"\n")
+            for line in lines:
+                yield bytes(rest + line)
+                rest.clear()
+            rest += last
+            if len(rest) > MOST_LINE:
+                raise ValueError(f"a line in it is longer than {MOST_LINE:,} bytes")
+        if decoder.unused_data or opened.read(1):
+            raise ValueError("more stands behind what is packed")
+    if rest:
+        yield bytes(rest)
 
 
 def _name(number: int) -> str:

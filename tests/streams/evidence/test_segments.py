@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+import tracemalloc
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streams.replay.digest import log_digest
+from streams.research.evidence import segments as module
 from streams.research.evidence.segments import BadSegment, Segments
 from streams.runtime.embedded.lines import lines_of, put
 from streams.runtime.embedded.log import SqliteLog
@@ -98,6 +100,51 @@ def test_a_changed_byte_is_found_and_leaves_no_log(at: int, tmp_path: Path) -> N
     assert refused.code == 2
     assert file.name in refused.err
     assert not (tmp_path / "log.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("most", "line", "preset", "told"),
+    [
+        ("MOST_LINE", b" " * (8 << 20), 0, "a line in it is longer than 4,194,304 bytes"),
+        ("MOST_UNPACKED", b"{}\n" * (4 << 20), 0, "it unpacks to more than 4,194,304 bytes"),
+        ("MOST_TO_DECODE", b"{}\n", 9, "Memory usage limit exceeded"),
+    ],
+)
+def test_a_segment_that_unpacks_to_more_than_a_log_has_is_named_before_it_fills_the_memory(
+    tmp_path: Path, most: str, line: bytes, preset: int, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred kilobytes may come to gigabytes, and the file may come from anybody."""
+    monkeypatch.setattr(module, most, 4 << 20)
+    monkeypatch.setattr(module, "AT_ONCE", 1 << 16)
+    (tmp_path / "0001.jsonl.xz").write_bytes(lzma.compress(line * 4, preset=preset))
+    tracemalloc.start()
+    try:
+        with pytest.raises(BadSegment, match=rf"0001\.jsonl\.xz: {told}"):
+            for _ in Segments(tmp_path).lines():
+                pass
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("behind", [b"x", b"\0" * 4, lzma.compress(b"{}\n")])
+def test_nothing_stands_behind_what_a_segment_packs(tmp_path: Path, behind: bytes) -> None:
+    (tmp_path / "0001.jsonl.xz").write_bytes(lzma.compress(b"{}\n{}") + behind)
+    with pytest.raises(BadSegment, match=r"0001\.jsonl\.xz: more stands behind"):
+        list(Segments(tmp_path).lines())
+    (tmp_path / "0001.jsonl.xz").write_bytes(lzma.compress(b"{}\n{}"))
+    assert list(Segments(tmp_path).lines()) == [{}, {}]
+
+
+def test_no_segment_is_packed_that_could_not_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for most in ("MOST_LINE", "MOST_UNPACKED"):
+        with monkeypatch.context() as changed:
+            changed.setattr(module, most, 100)
+            refused = call("log", "pack", tmp_path / "kept", "--log", made())
+        assert (refused.code, "[log.segment, exit 2]" in refused.err) == (2, True)
+    assert not list((tmp_path / "kept").iterdir())
 
 
 def test_a_missing_segment_is_named(tmp_path: Path) -> None:
