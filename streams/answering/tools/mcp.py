@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import Any, cast
 
 from schemas.questions import ToolResult, UseTool
+from streams.answering.backbones.openai.options import shown
 from streams.core.backbone import SetupBroken
 from streams.support.extras import install
 
@@ -55,9 +56,10 @@ class McpTools:
         except ImportError as error:
             raise ValueError(f"mcp needs the extra: {install('mcp')}") from error
         if what.startswith(("http://", "https://")):
-            return cls(what, what)
+            return cls(what, shown(what))
         command, *arguments = shlex.split(what)
-        return cls(stdio.StdioServerParameters(command=command, args=arguments), what)
+        # Not its arguments: one of them may be a key, and the name gets into errors.
+        return cls(stdio.StdioServerParameters(command=command, args=arguments), command)
 
     async def call(self, question: UseTool) -> ToolResult:
         """Call the tool and return its result. Raises ``SetupBroken`` where the server cannot be reached."""

@@ -42,7 +42,11 @@ LOG_HINT = (
 _SECRET_NAME = re.compile(r"key|password|token|secret", re.IGNORECASE)
 _SECRET_PART = re.compile(r"((?:key|password|token|secret)=)[^&,\s]+", re.IGNORECASE)
 _QUOTED = re.compile(r'field "(\w+)"')
-_USER_PART = re.compile(r"(://)[^/@\s]*@")
+_USER_PART = re.compile(r"(://)\S*@")
+"""Up to the last @: a password may hold any character, and one that is cut short would be shown."""
+_QUERY = re.compile(r"(://[^?\s]*)\?\S*")
+_ARGUMENTS = re.compile(r"^(\s*mcp:(?!https?://)\s*\S+)\s+\S.*", re.DOTALL)
+"""Of a command that is started: any of them may be a key."""
 
 
 def load() -> Config:
@@ -183,7 +187,14 @@ def masked(name: str, value: object) -> object:
         return value
     if _SECRET_NAME.search(name):
         return "set"
-    return _SECRET_PART.sub(r"\1***", _USER_PART.sub(r"\1***@", value))
+    for pattern, left in (
+        (_ARGUMENTS, r"\1 ***"),
+        (_USER_PART, r"\1***@"),
+        (_QUERY, r"\1?***"),
+        (_SECRET_PART, r"\1***"),
+    ):
+        value = pattern.sub(left, value)
+    return value
 
 
 def shown() -> dict[str, dict[str, Any]]:

@@ -51,8 +51,8 @@ def test_a_key_from_a_mounted_file_ends_with_a_line() -> None:
 @pytest.mark.parametrize("key", ["sk-ü", "sk-1\nsk-2", "sk\x00"])
 def test_a_key_that_no_header_can_carry_is_a_broken_set_up(key: str) -> None:
     with pytest.raises(SetupBroken, match="no HTTP header can carry") as told:
-        find_site(ENVIRON | {"OPENAI_API_KEY": key})
-    assert told.value.code == "auth"
+        find_site(ENVIRON | {"OPENAI_API_KEY": key, "OPENAI_BASE_URL": "http://u:S3@h/v1?sig=S3"})
+    assert (told.value.code, told.value.where) == ("auth", "http://h/v1")
     assert key not in str(told.value)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from streams.interfaces.cli.config import load
+from streams.interfaces.cli.config import load, masked
 from streams.interfaces.cli.config_sources import environment, place_of
 from tests.streams.cli.calling import call
 
@@ -186,6 +186,24 @@ def test_secrets_are_never_shown(folder: Path, monkeypatch: pytest.MonkeyPatch) 
     assert rows["OPENAI_BASE_URL"]["value"] == "http://***@127.0.0.1:1/v1"
     assert rows["OPENAI_MODEL"] == {"value": None, "source": "unset"}
     assert rows["backbone"]["value"] == "openai:m?api_key=***&seed=7"
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("mcp:npx srv --api-key S3CRET", "mcp:npx ***"),
+        ("mcp:npx", "mcp:npx"),
+        ("mcp:https://ada:S3@h/mcp?sig=S3", "mcp:https://***@h/mcp?***"),
+        ("https://h/v1?sig=S3&x=1", "https://h/v1?***"),
+        ("https://u:S3/w@h/x", "https://***@h/x"),
+        ("https://u:S3@S3?S3@h/x", "https://***@h/x"),
+        ("kafka://h:9092", "kafka://h:9092"),
+        ("corpus:papers?mode=text", "corpus:papers?mode=text"),
+    ],
+)
+def test_no_argument_query_or_user_part_is_shown(value: str, told: str) -> None:
+    """Any of them may be a key, whatever it is called."""
+    assert masked("tools", value) == told
 
 
 def test_endpoints_are_found_by_dotenv_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,13 +119,18 @@ def test_a_server_that_dies_fails_one_call_and_is_started_again_for_the_next(
 
 @pytest.mark.parametrize(
     ("server", "named"),
-    [("/no/such/program --x", "no/such/program"), ("http://127.0.0.1:1/mcp", "connect")],
+    [
+        ("/no/such/program --key S3CRET", "no/such/program"),
+        ("http://127.0.0.1:1/mcp", "connect"),
+        ("http://ada:S3CRET@127.0.0.1:1/mcp?sig=S3CRET", r"http://127\.0\.0\.1:1/mcp: "),
+    ],
 )
 def test_a_server_that_is_not_there_is_a_broken_set_up(server: str, named: str) -> None:
     tools = McpTools.of(server)
     with pytest.raises(SetupBroken, match=named) as caught:
         asked(tools, [UseTool("search", SEARCH)])
     assert "TaskGroup" not in str(caught.value), "what it was, and not what it came wrapped in"
+    assert "S3CRET" not in str(caught.value)
 
 
 def test_arguments_fit_the_schema() -> None:

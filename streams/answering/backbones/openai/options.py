@@ -151,7 +151,9 @@ def find_site(
     # Said here by name: the client would refuse it in every call, with an error that quotes the
     # header and so the key.
     if not (key.isascii() and key.isprintable()):
-        raise SetupBroken("auth", url, f"the key from {source} holds what no HTTP header can carry")
+        raise SetupBroken(
+            "auth", shown(url), f"the key from {source} holds what no HTTP header can carry"
+        )
     said = f"key from {source}" if key else f"no key was sent, {KEY} is not set"
     chosen = model or environ.get(MODEL) or None
     return Site(url=url, key=key or NO_KEY, key_source=said, model=chosen)

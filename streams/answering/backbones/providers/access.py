@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from streams.answering.backbones.openai.options import Site, names_host
+from streams.answering.backbones.openai.options import Site, names_host, shown
 from streams.answering.backbones.providers.kinds import AZURE, BEDROCK, Provider
 from streams.core.backbone import SetupBroken
 
@@ -50,7 +50,7 @@ def find_access(
     key, place = environ[variable].strip(), place_of and place_of(variable)
     if not (key.isascii() and key.isprintable()):
         detail = f"the key from {variable} holds what no HTTP header can carry"
-        raise SetupBroken("auth", url, detail)
+        raise SetupBroken("auth", shown(url), detail)
     if variable == AWS_KEYS["aws_secret_access_key"]:
         # Keys of AWS sign requests and are never sent; only a bearer token goes along as it stands.
         known = {name: environ.get(each, "").strip() for name, each in AWS_KEYS.items()}

@@ -164,6 +164,14 @@ def test_bedrock_s_own_clock_is_later_than_the_longest_call_s() -> None:
     assert waits == [180.0, 1860.0]
 
 
+def test_a_key_that_no_header_can_carry_is_told_without_the_secrets_of_its_address() -> None:
+    wire = WIRES["azure"]
+    environ = {wire.key: "sk-ü", wire.address: "http://u:S3@h/v1?sig=S3"}
+    with pytest.raises(SetupBroken, match="no HTTP header can carry") as caught:
+        find_access(KINDS["azure"], "m", environ, None)
+    assert caught.value.where == "http://h/v1"
+
+
 @pytest.mark.parametrize("kind", ["anthropic", "gemini", "azure"])
 def test_no_clock_of_a_library_ends_a_request(kind: str) -> None:
     access = find_access(
