@@ -18,6 +18,7 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
+from schemas.faults import first_fault
 from schemas.identity import canonical
 from schemas.problem import Profile
 
@@ -149,11 +150,9 @@ class PolicySettings(BaseModel):
         try:
             return cls.model_validate(chosen)
         except ValidationError as error:
-            # The first fault alone is named: the rest often follow from it.
-            first = error.errors(include_url=False)[0]
-            name = ".".join(map(str, first["loc"]))
-            unknown = first["type"] == "extra_forbidden"
-            what = f"no such setting; {meant(name, cls.model_fields)}" if unknown else first["msg"]
+            name, what = first_fault(error)
+            if error.errors(include_url=False)[0]["type"] == "extra_forbidden":
+                what = f"no such setting; {meant(name, cls.model_fields)}"
             raise BadSetting(f"settings.{name}: {what}") from error
 
     def asked(self, role: str) -> RoleParameters:

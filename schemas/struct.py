@@ -16,6 +16,8 @@ from msgspec import Struct as _Struct
 from msgspec.json import Encoder
 from pydantic import BaseModel, ValidationError
 
+from schemas.faults import first_fault
+
 NonNegativeInt = Annotated[int, Meta(ge=0)]
 PositiveInt = Annotated[int, Meta(ge=1)]
 NonNegativeFloat = Annotated[float, Meta(ge=0)]
@@ -90,9 +92,8 @@ def model_within(model: type, value: Any) -> Any:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise ValueError(f"{where}: {first['msg']}" if where else first["msg"]) from error
+        where, what = first_fault(error)
+        raise ValueError(f"{where}: {what}" if where else what) from error
 
 
 to_json: Final = Encoder(enc_hook=_json_within).encode

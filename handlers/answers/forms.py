@@ -38,6 +38,7 @@ from handlers.answers.plain import plain_text
 from handlers.answers.stated import FORMS as TOLD
 from handlers.answers.units import unit
 from schemas.answer_type import AnswerType, Form, WrongForm
+from schemas.faults import first_fault
 
 TYPED: Final = "typed@1"
 """The grader of answers whose canonical forms are equal or not, with nothing between."""
@@ -69,10 +70,8 @@ def known(said: AnswerType, problem: str) -> AnswerType:
         try:
             said = AnswerType(type="choice", options=found)
         except ValidationError as error:
-            what = str(error.errors(include_url=False)[0]["msg"]).removeprefix("Value error, ")
-            raise ValueError(
-                f"options: {what.removeprefix('options: ')}, as the problem lists them"
-            ) from None
+            what = first_fault(error)[1].removeprefix("options: ")
+            raise ValueError(f"options: {what}, as the problem lists them") from None
     if said.unit is not None and unit(said.unit) is None:
         raise ValueError("unit: is none that is known; write it as km/h, m^2, USD or minutes")
     if said.shape is not None:

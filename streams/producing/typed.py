@@ -12,6 +12,7 @@ from handlers.answers.forms import known, unfit
 from schemas.answer_type import AnswerType, AnswerTypeSaid
 from schemas.events.episode import ProblemAdmitted
 from schemas.events.traces import TraceTaken
+from schemas.faults import first_fault
 from schemas.identity import text_digest
 from schemas.problem import Feedback, Problem
 from schemas.written import problem_of
@@ -36,14 +37,12 @@ def answer_type_of(said: str | Mapping[str, Any]) -> AnswerType:
     try:
         return TypeAdapter[AnswerType](AnswerTypeSaid).validate_python(said)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        what = first["msg"].removeprefix("Value error, ")
+        place, what = first_fault(error)
         part, _, rest = what.partition(": ")
         # A check of the whole type names its field in the text, one of a single field in its place.
-        place = tuple(map(str, first["loc"]))
         if not place and part in AnswerType.model_json_schema()["properties"]:
-            place, what = (part,), rest
-        raise BadType(".".join(("answer_type", *place)), what) from error
+            place, what = part, rest
+        raise BadType(f"answer_type.{place}" if place else "answer_type", what) from error
 
 
 def type_mark(problem: Problem) -> str:

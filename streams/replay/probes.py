@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from handlers.policies.base import Policy
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeOpened, ProblemAdmitted
+from schemas.faults import first_fault
 from schemas.identity import is_numbered
 from schemas.memory import Memory
 from schemas.settings import BadSetting
@@ -40,7 +41,7 @@ def recorded_work(
     try:
         settings = policy.settings.model_validate(orjson.loads(log.text(opened.settings) or "{}"))
     except ValidationError as error:
-        raise BadSetting(f"settings of {policy.reference}: {error.errors()[0]['msg']}") from error
+        raise BadSetting(f"settings of {policy.reference}: {first_fault(error)[1]}") from error
     policy = policy.under(settings)
     # Derived with other prompts it would diverge at its first question, and say less of why.
     if policy.version != opened.policy_version:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ValidationError
 
+from schemas.faults import first_fault
 from schemas.identity import canonical
 
 
 def told(error: Exception, read: BaseModel | None = None) -> str:
     """An error of reading in one line. ``read`` is what was understood, if only its values are at fault."""
     if isinstance(error, ValidationError):
-        first = error.errors(include_url=False)[0]
-        field, what = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
+        field, what = first_fault(error)
     else:
         field, what = "", str(error)[:200]
         fields = {} if read is None else read.model_dump(mode="json")

@@ -89,7 +89,7 @@ def test_a_role_is_asked_with_its_own_over_everybodys() -> None:
         ({"prompts": {"j": {"sections": {str(at): "x" for at in range(65)}}}}, "at most 64 items"),
         (
             {"prompts": {str(at): {"closing": "x" * 16_000} for at in range(5)}},
-            "settings.prompts: Value error, must have at most 65,536 bytes in all",
+            "settings.prompts: must have at most 65,536 bytes in all",
         ),
     ],
 )  # fmt: skip

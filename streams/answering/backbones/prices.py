@@ -20,6 +20,7 @@ from pydantic import (
     field_validator,
 )
 
+from schemas.faults import first_fault
 from schemas.price import Price
 
 SPELLING = "MODEL=IN,OUT[,CACHED], what a million tokens cost"
@@ -61,9 +62,7 @@ def list_of(text: str) -> PriceList:
     try:
         return PriceList.model_validate(said)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        what = first["msg"].removeprefix("Value error, ")
+        place, what = first_fault(error)
         raise ValueError(f"{place}: {what}" if place else what) from error
 
 

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from schemas.faults import first_fault
 from schemas.identity import names_a_file
 from streams.interfaces.cli.config_sources import (
     PREFIX,
@@ -161,8 +162,7 @@ def _variable(name: str) -> str:
 def _wrong(error: ValidationError, found: list[SettingSource]) -> NoReturn:
     from streams.interfaces.cli.config_model import Config, names
 
-    first = error.errors(include_url=False)[0]
-    name = ".".join(map(str, first["loc"]))
+    (name, what), first = first_fault(error), error.errors(include_url=False)[0]
     each = next((s for s in found if name == s.name or name.startswith(f"{s.name}.")), None)
     place, spelled = (name, name) if each is None else (each.place, each.spelled)
     if first["type"] == "extra_forbidden":
@@ -172,7 +172,7 @@ def _wrong(error: ValidationError, found: list[SettingSource]) -> NoReturn:
     # An error ends up in terminals and collected logs, where no secret may stand.
     shown = "" if _SECRET_NAME.search(name) else f"{str(first['input'])[:60]!r}: "
     raise CliError(
-        shown + first["msg"].removeprefix("Value error, "),
+        shown + what,
         error="config.value",
         exit=SETUP,
         where=place,

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from schemas.faults import first_fault
 from schemas.identity import digest
 from schemas.problem import Limits
 from streams.engine.policies import find
@@ -161,9 +162,8 @@ def check_names(way: PolicyOptions, tenant: str | None, subject: str | None = No
         Problem.model_validate({"id": "-", "problem": "-"} | said)
         ProblemRecord.model_validate({"id": "-", "problem": "-", "subject": subject})
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        detail = first["msg"].removeprefix("Value error, ")
-        raise usage(detail, field=f"--{first['loc'][0]}") from error
+        field, what = first_fault(error)
+        raise usage(what, field=f"--{field.partition('.')[0]}") from error
 
 
 def _report(

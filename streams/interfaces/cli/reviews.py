@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from handlers.reviewing import USUAL, Ended, Reason, Thresholds, reasons
 from schemas.events.codec import decode
 from schemas.events.episode import ReviewAsked
+from schemas.faults import first_fault
 from schemas.identity import canonical, digest
 from schemas.problem import Feedback
 from schemas.written import feedback_of
@@ -175,9 +176,8 @@ def judgement(item: Item, by: str, **word: Any) -> Feedback:
     try:
         return Feedback(episode=item.episode, by=by, **said)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise usage(first["msg"].removeprefix("Value error, "), field=field) from error
+        field, what = first_fault(error)
+        raise usage(what, field=field) from error
 
 
 def as_newest(log: SqliteLog, said: Feedback) -> Feedback:

@@ -16,6 +16,7 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from schemas.faults import first_fault
 from schemas.identity import names_a_file
 from streams.interfaces.cli.errors import SETUP, UNREACHABLE, CliError, usage
 
@@ -369,10 +370,9 @@ def limits_of(
     try:
         return Limits(calls=calls, tokens=tokens, cost=cost, seconds=seconds)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
+        field, what = first_fault(error)
         names = {"calls": "--call-limit", "tokens": "--token-limit", "cost": "--cost-limit"}
-        name = names.get(str(first["loc"][0]), "--time-limit")
-        raise usage(first["msg"].removeprefix("Value error, "), field=name) from error
+        raise usage(what, field=names.get(field, "--time-limit")) from error
 
 
 def as_cli(error: BackboneError, open_episodes: int | None = None) -> CliError:

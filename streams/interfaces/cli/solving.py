@@ -15,6 +15,7 @@ from handlers.policies.base import Policy
 from schemas.answer import Judgements
 from schemas.events.base import Event
 from schemas.events.episode import Completed, EpisodeOpened
+from schemas.faults import first_fault
 from schemas.identity import address_order, is_numbered
 from schemas.problem import PROBLEM_CHARS, Limits, Problem, of_tenant
 from state.journal import Recorder
@@ -134,12 +135,9 @@ def _problem(text: str, **given: Any) -> Problem:
     except BadType as error:
         raise as_usage(error) from error
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = str(first["loc"][0]) if first["loc"] else "PROBLEM"
-        raise usage(
-            first["msg"].removeprefix("Value error, "),
-            field=field.upper() if field == "problem" else f"--{field}",
-        ) from error
+        place, what = first_fault(error)
+        field = place.partition(".")[0] or "PROBLEM"
+        raise usage(what, field=field.upper() if field == "problem" else f"--{field}") from error
 
 
 def _about(log: SqliteLog, subject: str | None, problem: Problem) -> Problem:
@@ -151,7 +149,7 @@ def _about(log: SqliteLog, subject: str | None, problem: Problem) -> Problem:
     except BadLine as error:
         raise usage(error.what, field=f"--{error.field}", error=error.code) from error
     except ValidationError as error:
-        raise usage(str(error.errors(include_url=False)[0]["msg"]), field="--memory") from error
+        raise usage(first_fault(error)[1], field="--memory") from error
     return problem
 
 

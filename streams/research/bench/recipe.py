@@ -17,6 +17,7 @@ from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
 
+from schemas.faults import first_fault
 from schemas.problem import Limits, Name, Profile, Seed, Values
 from schemas.settings import meant
 from streams.producing.perturbing import Perturbation
@@ -285,11 +286,8 @@ def read(path: Path) -> Recipe:
     try:
         return Recipe.model_validate(said)
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(map(str, first["loc"])) or "recipe"
-        raise BadRecipe(
-            f"{path.name}: {field}: {first['msg'].removeprefix('Value error, ')}"
-        ) from error
+        field, what = first_fault(error)
+        raise BadRecipe(f"{path.name}: {field or 'recipe'}: {what}") from error
 
 
 def names() -> list[str]:
