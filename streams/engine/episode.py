@@ -37,10 +37,12 @@ from schemas.settings import PROMPTS, PolicySettings
 from state.folds.versions import latest, pinned
 from state.journal import Fenced, Recorder
 from streams.core.backbone import BackboneError, Stuck
+from streams.core.closing import Closing, closing
 from streams.core.defects import describe
 from streams.core.drive import Paused, Run, World, drive, replayed
 from streams.core.grants import NO_GRANT, Grant
 from streams.core.seeds import is_chosen
+from streams.core.totals import EpisodeTotals
 from streams.core.unkept import Unkept, refused_by, room_by, unkept_of
 from streams.engine.scopes import settings_text
 
@@ -96,10 +98,19 @@ class Work:
             put=dict(self.put),
         )
 
-    @property
-    def room(self) -> int | None:
-        """The size of records that its log took when it ended, if its end was too large for it."""
-        return room_by(self.unkept)
+    def closing(
+        self,
+        conclusion: Conclusion,
+        seconds: float,
+        tally: EpisodeTotals | None = None,
+        room: int | None = None,
+    ) -> Closing:
+        """Everything that this end of it leaves. ``room`` is what its log takes, while it is not closed yet."""
+        # Once it is closed, its closing tells what its log took, if its end was too large for that.
+        return closing(
+            *(self.policy, self.settings, self.episode, self.admitted, self.opened, self.journal),
+            *(conclusion, seconds, tally, room_by(self.unkept) if room is None else room),
+        )
 
 
 @dataclass(frozen=True, slots=True)

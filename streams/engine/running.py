@@ -29,7 +29,7 @@ from schemas.memory import Memory
 from schemas.settings import BadSetting
 from state.journal import Recorder, TooLarge
 from streams.core.backbone import Stuck
-from streams.core.closing import Closing, closing
+from streams.core.closing import Closing
 from streams.core.drive import Run, Waiting, World
 from streams.core.grants import Grant, Unpriced
 from streams.engine.episode import Work, conclude, prepare
@@ -135,10 +135,7 @@ async def run_episode(store: EpisodeStore, episode: str) -> None:
         return
     # Outside of the ``try``: nothing that goes wrong from here on may park an episode that
     # has its conclusion.
-    end = closing(
-        *(work.policy, work.settings, episode, admitted, work.opened, work.journal),
-        *(conclusion, seconds, run.tally, store.room),
-    )
+    end = work.closing(conclusion, seconds, run.tally, store.room)
     await store.close([(episode, end)], fresh)
 
 

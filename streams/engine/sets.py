@@ -22,7 +22,7 @@ from schemas.memory import Memory
 from schemas.problem import Limits
 from schemas.usage import NOTHING
 from state.journal import Recorder
-from streams.core.closing import Closing, closing, trace_of
+from streams.core.closing import Closing, trace_of
 from streams.core.defects import describe
 from streams.core.drive import Run, World, drive, replayed
 from streams.core.grants import NO_GRANT, Grant
@@ -185,13 +185,8 @@ def closings(
     ends: list[Closing] = []
     for member, conclusion in zip(work.members, conclusions, strict=True):
         own = work.together.part(trace, member.task.subject)
-        ends.append(
-            closing(
-                *(member.policy, member.settings, member.episode, member.admitted, member.opened),
-                *(dict(own.events), conclusion, seconds_of(own)),
-                room=member.room if room is None else room,
-            )
-        )
+        alone = replace(member, journal=dict(own.events))
+        ends.append(alone.closing(conclusion, seconds_of(own), room=room))
     return ends
 
 

@@ -38,7 +38,7 @@ from schemas.identity import ASKED, address_order, is_numbered, is_taken, learni
 from schemas.settings import BadSetting
 from state.folds.windows import Due
 from streams.answering.grading.own import OwnGrader
-from streams.core.closing import Closing, close, closing
+from streams.core.closing import Closing, close
 from streams.core.compare import as_placed, as_recorded, difference, same
 from streams.core.drive import Run, replayed
 from streams.core.grants import Grant
@@ -376,10 +376,8 @@ class Verifier:
                 expect(episode, "closed", journal["closed"], close(tally, conclusion, seconds))
             else:
                 self._opening(work, opened)
-                given = work.policy, work.settings, episode, admitted, opened, own
-                self._closing(
-                    episode, journal, closing(*given, conclusion, seconds, tally, work.room)
-                )
+                end = replace(work, journal=own).closing(conclusion, seconds, tally)
+                self._closing(episode, journal, end)
         self._count(run, work.journal, episode)
 
     def _set(self, episode: str, opened: EpisodeOpened) -> None:

@@ -13,7 +13,7 @@ from schemas.asking import ReplayError
 from schemas.carried import as_bytes
 from schemas.identity import is_set
 from schemas.settings import BadSetting
-from streams.core.closing import Closing, closing
+from streams.core.closing import Closing
 from streams.core.drive import replayed
 from streams.engine.episode import conclude, prepare
 from streams.engine.learner import Learner
@@ -105,7 +105,4 @@ class Relay:
         work = prepare(episode, admitted, journal, policy, scope.memory.versions, "")
         run = work.run(None, None)
         conclusion, seconds = replayed(conclude(work, run))
-        return closing(
-            *(policy, work.settings, episode, admitted, work.opened, work.journal),
-            *(conclusion, seconds, run.tally, work.room),
-        )
+        return work.closing(conclusion, seconds, run.tally)
