@@ -252,10 +252,7 @@ async def conclude(work: Work, run: Run) -> tuple[Conclusion, float]:
     except NOT_AN_OUTCOME:
         raise
     except Exception as error:
-        # A log that fails can raise anything, and would else be recorded as a defect of the policy.
-        if run.unkept is not None:
-            raise run.unkept from None
-        defect = as_recorded(error, run, work.run(None, None), again)
+        defect = defect_of(error, run, work.run(None, None), again)
         conclusion = Conclusion(answer=None, ended_by=f"error: {describe(defect)}")
     return conclusion, round(ledger.spent_seconds, 6)
 
@@ -285,14 +282,16 @@ def with_chance(work: Work, conclusion: Conclusion) -> Conclusion:
     return conclusion if chance is None else replace(conclusion, calibrated=chance)
 
 
-def as_recorded(
-    error: Exception, run: Run, alone: Run, again: Callable[[Run], object]
-) -> Exception:
+def defect_of(error: Exception, run: Run, alone: Run, again: Callable[[Run], object]) -> Exception:
     """The defect that the record leads to: of several in parallel lanes, timing chose which struck first.
 
     ``alone`` is the same run without a world, and ``again`` goes through it to its end. Raises ``Stuck`` where
-    that leads to no defect: then the error is no outcome, and nobody could verify it.
+    that leads to no defect: then the error is no outcome, and nobody could verify it. Raises what the log would
+    not take where that ended the run.
     """
+    # A log that fails can raise anything, and would else be recorded as a defect of the policy.
+    if run.unkept is not None:
+        raise run.unkept from None
     # A replay is in order already. Live, the record is gone through once more, so that what the
     # closing says is what ``verify`` will find.
     if run.world is None:

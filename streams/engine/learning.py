@@ -18,7 +18,7 @@ from streams.core.backbone import Stuck
 from streams.core.defects import describe
 from streams.core.drive import Run, World, drive, replayed
 from streams.core.unkept import Unkept, refused_by
-from streams.engine.episode import NOT_AN_OUTCOME, as_recorded
+from streams.engine.episode import NOT_AN_OUTCOME, defect_of
 from streams.engine.learner import Learner, episode_of
 from streams.engine.scopes import Scope
 
@@ -73,12 +73,10 @@ async def learn(
         # It is the policy's own defect. The batch still gets its version, made of what was
         # said so far: a scope whose learner is broken would else stop all episodes that
         # wait for that version.
-        if run.unkept is not None:
-            raise run.unkept from None
         # A policy whose record leads to no defect cannot be verified, but nobody could adopt a batch
         # as he adopts an episode; what struck is then the best that can be said.
         with suppress(Stuck):
-            error = as_recorded(error, run, begun(None, None), again)
+            error = defect_of(error, run, begun(None, None), again)
         ended_by, status = f"error: {describe(error)}", "failed"
     usage = run.tally.usage(round(ledger.spent_seconds, 6))
     return as_written(EpisodeClosed(status=status, ended_by=ended_by, usage=usage))

@@ -31,8 +31,8 @@ from streams.core.unkept import refused_by
 from streams.engine.episode import (
     NOT_AN_OUTCOME,
     Work,
-    as_recorded,
     concluded,
+    defect_of,
     prepare,
     with_chance,
 )
@@ -166,10 +166,7 @@ async def conclude_set(work: SetWork, run: Run) -> tuple[Conclusion, ...]:
     except NOT_AN_OUTCOME:
         raise
     except Exception as error:
-        # A log that fails can raise anything, and would else be recorded as a defect of the policy.
-        if run.unkept is not None:
-            raise run.unkept from None
-        defect = as_recorded(error, run, work.run(None, None), again)
+        defect = defect_of(error, run, work.run(None, None), again)
         shared_end = Conclusion(answer=None, ended_by=f"error: {describe(defect)}")
     return (shared_end,) * members
 
