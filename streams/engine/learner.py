@@ -32,6 +32,7 @@ from handlers.policies.base import Batch, Member
 from schemas.asking import Steps
 from schemas.events.base import Event
 from schemas.events.codec import as_written
+from schemas.events.episode import ProblemAdmitted
 from schemas.events.learning import (
     BatchClosed,
     Graded,
@@ -172,6 +173,12 @@ class Learner:
             for record in self.early.pop(scope, ()):
                 self.feed(*record)
         return self.known(scope)
+
+    def scope_of(self, admitted: ProblemAdmitted, default_policy: str) -> Scope:
+        """The scope of an admitted problem. Raises ``NoPolicy`` where its policy is not here."""
+        problem = admitted.problem
+        name = problem.policy or default_policy
+        return self.scope(admitted.scope, name, problem.profile, problem.settings)
 
     def known(self, scope: str) -> Scope:
         """A scope that was seen. Raises ``NoPolicy`` where it is lost."""

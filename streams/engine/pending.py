@@ -31,7 +31,7 @@ class PendingEpisode:
 def seat_of(
     learner: Learner,
     admitted: ProblemAdmitted,
-    policy: str,
+    default_policy: str,
     is_begun: Callable[[], bool],
     *,
     partition: int = 0,
@@ -45,7 +45,7 @@ def seat_of(
         priority=problem.priority or 0,
     )
     try:
-        scope = learner.scope(admitted.scope, policy, problem.profile, problem.settings)
+        scope = learner.scope_of(admitted, default_policy)
     except NoPolicy:
         # Asked only now: to look into the record takes a query. One that was begun has its
         # turn, which parks it where a person sees it; one that was not just waits until

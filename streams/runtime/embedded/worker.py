@@ -260,9 +260,9 @@ class Worker:
             self.batches.say(episode, address, graded)
 
     def _enqueue(self, episode: str, admitted: ProblemAdmitted) -> None:
-        policy = admitted.problem.policy or self.intake.default_policy
+        default = self.intake.default_policy
         seat = seat_of(
-            self.learner, admitted, policy, lambda: self.log.find(episode, "opened") is not None
+            self.learner, admitted, default, lambda: self.log.find(episode, "opened") is not None
         )
         self.schedule.enqueue(episode, seat)
 

@@ -98,11 +98,8 @@ class Relay:
 
     def _alone(self, owned: Owned, episode: str) -> Closing:
         journal, admitted = owned.journal(episode), owned.admitted(episode)
-        problem = admitted.problem
-        name = problem.policy or self.default_policy
-        scope = self.learner.scope(admitted.scope, name, problem.profile, problem.settings)
-        policy = scope.policy
-        work = prepare(episode, admitted, journal, policy, scope.memory.versions, "")
+        scope = self.learner.scope_of(admitted, self.default_policy)
+        work = prepare(episode, admitted, journal, scope.policy, scope.memory.versions, "")
         run = work.run(None, None)
         conclusion, seconds = replayed(conclude(work, run))
         return work.closing(conclusion, seconds, run.tally)

@@ -57,10 +57,7 @@ class KafkaStore:
 
     def _scope(self, admitted: ProblemAdmitted) -> Scope:
         """The scope of an admitted problem. Raises ``LookupError`` where its policy is not here."""
-        problem = admitted.problem
-        name = problem.policy or self.worker.default_policy
-        learner = self.worker.learner
-        return learner.scope(admitted.scope, name, problem.profile, problem.settings)
+        return self.worker.learner.scope_of(admitted, self.worker.default_policy)
 
     def journal(self, episode: str) -> dict[str, Event]:
         """The record of an open episode."""

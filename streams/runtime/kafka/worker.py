@@ -311,12 +311,11 @@ class KafkaWorker:
 
     def enqueue(self, owned: Owned, episode: str, admitted: ProblemAdmitted) -> None:
         """An admitted episode is to be worked on."""
-        problem = admitted.problem
-        series = problem.series
+        series = admitted.problem.series
         seat = seat_of(
             self.learner,
             admitted,
-            problem.policy or self.default_policy,
+            self.default_policy,
             lambda: "opened" in owned.fold.journal(episode),
             partition=owned.index,
             # Sets take whole series, which lie where their name does. A member that strayed is by itself.

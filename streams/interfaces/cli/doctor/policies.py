@@ -48,9 +48,7 @@ def lost(log: SqliteLog) -> dict[str, str]:
     for event in scopes.first_of_each(log):  # what cannot be read is what `verify` tells of
         with suppress(NoPolicy):
             if isinstance(event, ProblemAdmitted):
-                problem = event.problem
-                policy = problem.policy or load().policy
-                learner.scope(event.scope, policy, problem.profile, problem.settings)
+                learner.scope_of(event, load().policy)
             elif isinstance(event, (Reflected, SeriesOpened)):
                 learner.meet(event.scope, event)
     return {scope: each.why for scope, each in learner.lost.items()}
