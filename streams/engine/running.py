@@ -17,7 +17,7 @@ so it takes ``record_opening`` and ``conclude`` alone.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import structs
 
@@ -33,12 +33,16 @@ from streams.core.closing import Closing
 from streams.core.drive import Run, Waiting, World
 from streams.core.grants import Grant, Unpriced
 from streams.engine.episode import Work, conclude, prepare
+from streams.engine.judgements import Judgements
+from streams.engine.schedule import Schedule
 from streams.engine.sets import SetWork, closings, conclude_set, ending, prepare_set
 
 # A broken set-up is not among these: a refused key concerns all episodes, and parking them one by
 # one would leave a person a thousand of them to adopt once the key is mended.
 UNABLE = (ReplayError, LookupError, BadSetting, Stuck, TooLarge)
 """What a person has to look at: nobody can go on with the episode as things are."""
+
+W = TypeVar("W", bound=Recorder)
 
 
 class EpisodeStore(Protocol):
@@ -101,6 +105,34 @@ class EpisodeStore(Protocol):
     async def close(self, ends: Sequence[tuple[str, Closing]], fresh: bool) -> None:
         """Record the ends of episodes in one commit. ``fresh``: they were opened in this run."""
         ...
+
+
+class SeatedStore(Generic[W]):
+    """What the stores of all workers do alike: their episodes have seats in a schedule."""
+
+    purpose: str | None = None
+
+    def __init__(self, schedule: Schedule, writer: W, said: Judgements) -> None:
+        self.schedule, self.writer, self.said = schedule, writer, said
+
+    def memories(self, scope: str) -> Mapping[int, Memory]:
+        """The memory versions of a scope."""
+        return self.schedule.learner.known(scope).memory.versions
+
+    def wait(self, episode: str, run: Run | None, why: Waiting) -> None:
+        """Let an episode wait for a person or for its tenant's next day, unless somebody has answered meanwhile."""
+        self.schedule.wait(episode, run, why, self.said)
+
+    def leave(self, episode: str) -> None:
+        """Let go of an episode that somebody else has ended."""
+        self.schedule.leave(episode)
+
+    async def park(self, episode: str, error: Exception, journal: dict[str, Event]) -> None:
+        """Leave an episode to a person, with the reason."""
+        # Nobody waits for a person in memory: a worker that is started again finds it parked.
+        self.writer.state("events", episode, *parking(error, journal))
+        await self.writer.commit()
+        self.schedule.leave(episode)
 
 
 async def run_episode(store: EpisodeStore, episode: str) -> None:

@@ -1,32 +1,31 @@
-"""Episodes on one log in one file, as the runner sees them: the worker's own, and one that is solved beside it."""
+"""A worker's episodes on one log in one file, as the runner sees them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from handlers.policies.base import Policy
 from schemas.carried import as_text
 from schemas.events.base import Event
 from schemas.events.episode import ProblemAdmitted
-from schemas.memory import Memory
 from streams.core.closing import Closing
-from streams.core.drive import Run, Waiting
-from streams.engine.running import parking
+from streams.engine.running import SeatedStore
+from streams.runtime.embedded.log import Writer
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.worker import Worker
 
 
-class EmbeddedStore:
+class EmbeddedStore(SeatedStore[Writer]):
     """Implements ``streams.engine.running.EpisodeStore`` for a worker."""
 
     room: int | None = None
     """One file takes records of any size."""
-    purpose: str | None = None
 
     def __init__(self, worker: Worker) -> None:
-        self.worker, self.writer, self.world = worker, worker.writer, worker.world
+        super().__init__(worker.schedule, worker.writer, worker.labels.said)
+        self.worker, self.world = worker, worker.world
         self.backbones, self.grant = worker.world.description, worker.world.grant
 
     def journal(self, episode: str) -> dict[str, Event]:
@@ -38,25 +37,6 @@ class EmbeddedStore:
     def policy(self, admitted: ProblemAdmitted) -> Policy[Any]:
         """The policy that a problem asks for. Raises ``LookupError``."""
         return self.worker.learner.known(admitted.scope).policy
-
-    def memories(self, scope: str) -> Mapping[int, Memory]:
-        """The memory versions of a scope."""
-        return self.worker.learner.known(scope).memory.versions
-
-    def wait(self, episode: str, run: Run | None, why: Waiting) -> None:
-        """Let an episode wait for a person or for its tenant's next day, unless somebody has answered meanwhile."""
-        self.worker.schedule.wait(episode, run, why, self.worker.labels.said)
-
-    def leave(self, episode: str) -> None:
-        """Let go of an episode that somebody else has ended."""
-        self.worker.schedule.leave(episode)
-
-    async def park(self, episode: str, error: Exception, journal: dict[str, Event]) -> None:
-        """Leave an episode to a person, with the reason."""
-        # Nobody waits for a person in memory: a worker that is started again finds it parked.
-        self.writer.state("events", episode, *parking(error, journal))
-        await self.writer.commit()
-        self.worker.schedule.leave(episode)
 
     async def close(self, ends: Sequence[tuple[str, Closing]], fresh: bool) -> None:
         """Closing, answer, reflection and grades of each in one commit; the fold sees them in that order."""
@@ -77,5 +57,5 @@ class EmbeddedStore:
             missed = await labels.missed(episode, end.reflected, len(grades[episode]))
             for address, graded in missed:
                 say(episode, address, graded)
-            self.worker.schedule.leave(episode)
+            self.schedule.leave(episode)
             self.worker.progress.ended(end.closed, fresh)

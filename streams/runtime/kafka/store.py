@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from handlers.policies.base import Policy
 from schemas.events.base import Event
 from schemas.events.episode import ProblemAdmitted
-from schemas.memory import Memory
 from streams.core.closing import Closing
-from streams.core.drive import Run, Waiting
-from streams.engine.running import parking
+from streams.engine.running import SeatedStore
 from streams.engine.scopes import Scope
 from streams.runtime.kafka.append import KafkaWriter
 from streams.runtime.kafka.owned import Owned
@@ -24,13 +22,12 @@ if TYPE_CHECKING:
 VERSION_WAIT_S = 30.0
 
 
-class KafkaStore:
+class KafkaStore(SeatedStore[KafkaWriter]):
     """Implements ``streams.engine.running.EpisodeStore``."""
 
-    purpose: str | None = None
-
     def __init__(self, worker: KafkaWorker, owned: Owned, writer: KafkaWriter) -> None:
-        self.worker, self.owned, self.writer, self.world = worker, owned, writer, worker.leased
+        super().__init__(worker.schedule, writer, worker.view.said)
+        self.worker, self.owned, self.world = worker, owned, worker.leased
         self.backbones, self.grant = worker.world.description, worker.world.grant
         self.room: int | None = writer.room
 
@@ -57,7 +54,7 @@ class KafkaStore:
 
     def _scope(self, admitted: ProblemAdmitted) -> Scope:
         """The scope of an admitted problem. Raises ``LookupError`` where its policy is not here."""
-        return self.worker.learner.scope_of(admitted, self.worker.default_policy)
+        return self.schedule.learner.scope_of(admitted, self.worker.default_policy)
 
     def journal(self, episode: str) -> dict[str, Event]:
         """The record of an open episode."""
@@ -67,24 +64,6 @@ class KafkaStore:
         """The policy that a problem asks for. Raises ``LookupError``."""
         return self._scope(admitted).policy
 
-    def memories(self, scope: str) -> Mapping[int, Memory]:
-        """The memory versions of a scope."""
-        return self.worker.learner.known(scope).memory.versions
-
-    def wait(self, episode: str, run: Run | None, why: Waiting) -> None:
-        """Let an episode wait for a person or for its tenant's next day, unless somebody has answered meanwhile."""
-        self.worker.schedule.wait(episode, run, why, self.worker.view.said)
-
-    def leave(self, episode: str) -> None:
-        """Let go of an episode that somebody else has ended."""
-        self.worker.schedule.leave(episode)
-
-    async def park(self, episode: str, error: Exception, journal: dict[str, Event]) -> None:
-        """Leave an episode to a person, with the reason."""
-        self.writer.state("events", episode, *parking(error, journal))
-        await self.writer.commit()
-        self.worker.schedule.leave(episode)
-
     async def close(self, ends: Sequence[tuple[str, Closing]], fresh: bool) -> None:
         """Record the closings; the relay sends the rest once they are accepted."""
         for episode, end in ends:
@@ -93,5 +72,5 @@ class KafkaStore:
             self.writer.state("events", episode, "closed", end.closed)
         await self.writer.commit()
         for episode, end in ends:
-            self.worker.schedule.leave(episode)
+            self.schedule.leave(episode)
             self.worker.progress.ended(end.closed, fresh)
