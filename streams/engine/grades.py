@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from handlers.answers.forms import Compared, compared
 from handlers.answers.grade import CHECKERS, VERDICT, Grade
 from schemas.answer_type import AnswerType
 from schemas.events.episode import EpisodeClosed, ProblemAdmitted
-from schemas.events.learning import Graded
+from schemas.events.learning import Graded, Reflected
 from schemas.outcome import Outcome
 from schemas.problem import Feedback
 from streams.answering.grading.grader import Grading
@@ -25,40 +25,6 @@ def said(feedback: Feedback, answered: bool) -> Grade:
     score = float(feedback.verdict) if feedback.verdict is not None else feedback.score or 0.0
     outcome: Outcome = "unknown" if score == 0.5 else "right" if score > 0.5 else "wrong"
     return Grade(outcome=outcome, grader=VERDICT, detail=f"score {score}")
-
-
-class Judged(Protocol):
-    """An answer that can be judged: whose it is, to what."""
-
-    @property
-    def scope(self) -> str:
-        """The scope that its problem belongs to."""
-        ...
-
-    @property
-    def domain(self) -> str:
-        """Its problem's domain."""
-        ...
-
-    @property
-    def dataset(self) -> str | None:
-        """The data set that its problem comes from."""
-        ...
-
-    @property
-    def problem(self) -> str:
-        """Its problem's text."""
-        ...
-
-    @property
-    def answer_type(self) -> Mapping[str, Any] | None:
-        """What its problem says that the answer is, as JSON values."""
-        ...
-
-    @property
-    def answer(self) -> str | None:
-        """The answer, if one was given."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +45,10 @@ class Solved:
         asked = (problem.domain, problem.dataset, problem.problem)
         typed = problem.answer_type
         return cls(admitted.scope, *asked, closed.answer, None if typed is None else typed.said)
+
+
+Judged: TypeAlias = Reflected | Solved
+"""An answer that can be judged: whose it is, to what."""
 
 
 def held_against(judged: Judged, label: Any) -> Compared:
