@@ -58,17 +58,23 @@ def held_against(judged: Judged, label: Any) -> Compared:
     return compared(judged.dataset or judged.domain, typed, label)
 
 
+def at_once(judged: Judged, feedback: Feedback, checked: bool = True) -> Grade | None:
+    """What a verdict says, or the domain's checker; nothing where a reference is to be compared with."""
+    if feedback.reference is None:
+        return said(feedback, judged.answer is not None)
+    # A checker knows more than a label: of several right answers a label names one.
+    checker = CHECKERS.get(judged.domain) if checked else None
+    return None if checker is None else checker(judged.problem, judged.answer)
+
+
 async def opinion(grader: Grading, judged: Judged, feedback: Feedback) -> Grade:
     """The grade that feedback stands for: a verdict, the domain's checker, or a comparison.
 
     Where the operator gave a grader of his own, it compares, also in a domain that has a checker.
     """
-    if feedback.reference is None:
-        return said(feedback, judged.answer is not None)
-    # A checker knows more than a label: of several right answers a label names one.
-    checker = CHECKERS.get(judged.domain)
-    if checker is not None and grader.own is None:
-        return checker(judged.problem, judged.answer)
+    known = at_once(judged, feedback, checked=grader.own is None)
+    if known is not None:
+        return known
     held = held_against(judged, feedback.reference)
     assert held.references is not None
     return await grader.grade(
@@ -80,10 +86,9 @@ async def opinion(grader: Grading, judged: Judged, feedback: Feedback) -> Grade:
     )
 
 
-async def graded(grader: Grading, judged: Judged, feedback: Feedback) -> tuple[str, Graded]:
-    """The record that feedback makes of an answer, and its address: each pair is graded once."""
-    grade = await opinion(grader, judged, feedback)
-    event = Graded(
+def as_graded(judged: Judged, feedback: Feedback, grade: Grade) -> Graded:
+    """A grade that feedback stands for, as it is recorded."""
+    return Graded(
         scope=judged.scope,
         outcome=grade.outcome,
         grader=grade.grader,
@@ -91,6 +96,11 @@ async def graded(grader: Grading, judged: Judged, feedback: Feedback) -> tuple[s
         source=feedback.by,
         detail=grade.detail or None,
     )
+
+
+async def graded(grader: Grading, judged: Judged, feedback: Feedback) -> tuple[str, Graded]:
+    """The record that feedback makes of an answer, and its address: each pair is graded once."""
+    event = as_graded(judged, feedback, await opinion(grader, judged, feedback))
     # The address follows from grader and evidence, so that a learner that reads the feedback again
     # after a crash puts the grade where it stands already.
     return graded_address(event, evidence_of(feedback)), event

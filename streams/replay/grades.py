@@ -24,7 +24,7 @@ from streams.answering.grading.own import OwnGrader
 from streams.answering.world import answered
 from streams.core.closing import check, evidence_of, graded_address
 from streams.core.compare import difference, same
-from streams.engine.grades import held_against, said
+from streams.engine.grades import as_graded, at_once, held_against
 from streams.replay.left_out import Leftovers
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.queries.messages import values
@@ -181,9 +181,9 @@ class Grades:
             (f for f in spoken if graded_address(event, evidence_of(f)) == address), None
         )
         if feedback is None:
-            made = (_graded(reflected, each) for each in spoken)
+            made = (as_graded(reflected, each, _grade(reflected, each)) for each in spoken)
             return next((each for each in made if each == event), None)
-        told = _graded(reflected, feedback)
+        told = as_graded(reflected, feedback, _grade(reflected, feedback))
         own = self._own_grade(reflected, feedback.reference, event)
         if own is not None:
             said = {"outcome": own.outcome, "grader": own.grader, "detail": own.detail or None}
@@ -196,26 +196,11 @@ class Grades:
         return told
 
 
-def _graded(reflected: Reflected, feedback: Feedback) -> Graded:
-    grade = _grade(reflected, feedback)
-    return Graded(
-        scope=reflected.scope,
-        outcome=grade.outcome,
-        grader=grade.grader,
-        by="feedback",
-        source=feedback.by,
-        detail=grade.detail or None,
-    )
-
-
 def _grade(reflected: Reflected, feedback: Feedback) -> Grade:
     """The grade by a person's word, the domain's checker, or exact rules; others' are not asked again."""
-    if feedback.reference is None:
-        return said(feedback, reflected.answer is not None)
-    # A domain's checker knows more than any reference, and came first when the grade was made too.
-    checker = CHECKERS.get(reflected.domain)
-    if checker is not None:
-        return checker(reflected.problem, reflected.answer)
+    known = at_once(reflected, feedback)
+    if known is not None:
+        return known
     held = held_against(reflected, feedback.reference)
     assert held.references is not None
     asked = (reflected.answer, held.references, held.dataset, reflected.problem)
