@@ -24,19 +24,20 @@ from streams.producing.sources import BadLine
 from streams.producing.typed import need_same_type, type_mark
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.embedded.marks import left
+from streams.runtime.embedded.queries.conditions import (
+    IS_CLOSED,
+    IS_PUT,
+    IS_TAKEN_OUT,
+    TIMES_ADOPTED,
+    TIMES_PARKED,
+)
 from streams.runtime.embedded.queries.episodes import is_open_on
 from streams.runtime.faults import told
 
 BATCH = 64
-# Also what a solve began that was killed, once somebody has put the same problem for workers.
-OPEN = """
+OPEN = f"""
 select partition, episode, kind, body from records a where address = 'admitted' and offset >= ?
-  and (partition = 0 or exists (select 1 from messages m where m.topic = 'problems' and m.key = a.episode))
-  and not exists (select 1 from records c where c.episode = a.episode and c.address = 'closed')
-  and not exists (select 1 from records v where v.episode = a.episode and v.kind = 'episode.adopted'
-    and json_extract(v.body, '$.void'))
-  and (select count(*) from records p where p.episode = a.episode and p.kind = 'episode.parked')
-   {} (select count(*) from records d where d.episode = a.episode and d.kind = 'episode.adopted')
+  and {IS_PUT} and not {IS_CLOSED} and not {IS_TAKEN_OUT} and {TIMES_PARKED} {{}} {TIMES_ADOPTED}
   order by offset
 """
 SCOPE = "scope"

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from streams.runtime.embedded.queries.conditions import IS_CLOSED, IS_PUT, IS_TAKEN_OUT
 from streams.runtime.embedded.snapshots import log_mark
 
 if TYPE_CHECKING:
@@ -25,13 +26,9 @@ SINCE = """
 select topic, kind, count(*) from records where offset > ? and offset <= ? group by topic, kind
 """
 # The first open one bounds the look of the next start; those behind it are told apart then.
-OPEN = """
+OPEN = f"""
 select min(offset) from (select offset from records a where address = 'admitted'
-  and offset >= ? and offset <= ?
-  and (partition = 0 or exists (select 1 from messages m where m.topic = 'problems' and m.key = a.episode))
-  and not exists (select 1 from records c where c.episode = a.episode and c.address = 'closed')
-  and not exists (select 1 from records v where v.episode = a.episode and v.kind = 'episode.adopted'
-    and json_extract(v.body, '$.void'))
+  and offset >= ? and offset <= ? and {IS_PUT} and not {IS_CLOSED} and not {IS_TAKEN_OUT}
   order by offset limit 1)
 """
 

@@ -13,7 +13,12 @@ from schemas.events.episode import ProblemAdmitted
 from schemas.events.traces import TraceTaken
 from schemas.identity import episode_id, episode_parts
 from schemas.problem import Problem
-from streams.runtime.embedded.queries.conditions import IS_CLOSED, IS_TAKEN_OUT
+from streams.runtime.embedded.queries.conditions import (
+    IS_CLOSED,
+    IS_TAKEN_OUT,
+    TIMES_ADOPTED,
+    TIMES_PARKED,
+)
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -39,9 +44,7 @@ select 1 from records where kind in ('episode.opened', 'trace.taken', 'batch.clo
 """
 OPEN_ON = f"""
 select 1 from records a where episode = ? and address = 'admitted' and (partition != 0) = ?
-  and not {IS_CLOSED} and not {IS_TAKEN_OUT}
-  and (select count(*) from records p where p.episode = a.episode and p.kind = 'episode.parked')
-    = (select count(*) from records d where d.episode = a.episode and d.kind = 'episode.adopted')
+  and not {IS_CLOSED} and not {IS_TAKEN_OUT} and {TIMES_PARKED} = {TIMES_ADOPTED}
 """
 WORKED_ON = "select 1 from records where episode = ? and address in ('opened', 'batch', 'taken')"
 KNOWN = """
@@ -63,9 +66,7 @@ select a.episode, json_extract(a.body, '$.scope') from records a where a.kind = 
 # taken up, and its newest reason counts.
 PARKED = f"""
 select a.episode, json_extract(a.body, '$.reason'), json_extract(a.body, '$.address')
-  from records a where a.kind = 'episode.parked' and not {IS_CLOSED}
-  and (select count(*) from records p where p.episode = a.episode and p.kind = 'episode.parked')
-    > (select count(*) from records d where d.episode = a.episode and d.kind = 'episode.adopted')
+  from records a where a.kind = 'episode.parked' and not {IS_CLOSED} and {TIMES_PARKED} > {TIMES_ADOPTED}
   and a.offset = (select max(q.offset) from records q
     where q.episode = a.episode and q.kind = 'episode.parked')
   order by a.offset
