@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from handlers.answers.grade import CHECKERS
 from schemas.events.episode import EpisodeClosed, ProblemAdmitted
 from schemas.events.learning import Graded, Reflected
-from schemas.identity import canonical, digest, episode_id
+from schemas.identity import canonical, digest
 from schemas.problem import Feedback
 from schemas.written import feedback_of
 from streams.answering.grading.grader import Grading
@@ -18,6 +18,7 @@ from streams.engine.grades import Judged, Solved, graded
 from streams.engine.judgements import Judgements
 from streams.engine.learner import Learner
 from streams.runtime.embedded.log import SqliteLog, Writer
+from streams.runtime.embedded.queries.conditions import runs
 from streams.runtime.faults import told
 
 BATCH = 512
@@ -105,10 +106,8 @@ class Labels:
         if feedback.episode is not None:
             episodes = [feedback.episode]
         else:
-            first = episode_id(feedback.domain or "", feedback.problem_id or "", "")
-            # All runs of the problem: "0" is the character behind "/", so the range holds them and no others.
-            rows = self.log.db.execute(ANSWERED, (first, first[:-1] + "0")).fetchall()
-            episodes = [row[0] for row in rows]
+            of_problem = runs(feedback.domain or "", feedback.problem_id or "")
+            episodes = [row[0] for row in self.log.db.execute(ANSWERED, of_problem).fetchall()]
         for episode in episodes:
             found = judged_of(self.log, episode)
             if found is not None and feedback.judges(found[1].answer):

@@ -11,6 +11,7 @@ from schemas.places import stands
 from state.folds.grades import GradesFold, Known
 from streams.engine.learner import Learner
 from streams.engine.policies import Find
+from streams.runtime.embedded.queries.conditions import span
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -37,9 +38,7 @@ class LogRecords:
 
     def episodes(self, scope: str, prefix: str) -> Iterable[str]:
         """Names of a scope's episodes that begin with this."""
-        # The end of the span is the next name that does not begin so.
-        last = prefix[:-1] + chr(ord(prefix[-1]) + 1)
-        return [row[0] for row in self.log.db.execute(NAMED, (prefix, last, scope))]
+        return [row[0] for row in self.log.db.execute(NAMED, (*span(prefix), scope))]
 
 
 def known_of(log: SqliteLog, episode: str, *, upto: int) -> Known:

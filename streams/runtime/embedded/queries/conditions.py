@@ -1,6 +1,8 @@
-"""Conditions on an episode that several questions share; ``a`` is its record in the question around them."""
+"""What several questions share: conditions on an episode, ``a`` in the question around them, and spans of names."""
 
 from __future__ import annotations
+
+from schemas.identity import episode_id
 
 IS_CLOSED = "exists (select 1 from records c where c.episode = a.episode and c.address = 'closed')"
 IS_TAKEN_OUT = """exists (select 1 from records v where v.episode = a.episode
@@ -13,3 +15,14 @@ TIMES_ADOPTED = """(select count(*) from records d
 IS_PUT = """(partition = 0
     or exists (select 1 from messages m where m.topic = 'problems' and m.key = a.episode))"""
 """It is a worker's: also what a solve began that was killed, once somebody has put the same problem for workers."""
+
+
+def span(prefix: str) -> tuple[str, str]:
+    """The first name that begins so, and the first behind all that do: a span is answered off the index."""
+    # ``like`` would look at every name.
+    return prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)
+
+
+def runs(domain: str, problem_id: str) -> tuple[str, str]:
+    """The span of a problem's episodes, whatever policy each is worked on with."""
+    return span(episode_id(domain, problem_id, ""))

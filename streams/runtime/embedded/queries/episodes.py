@@ -11,13 +11,15 @@ from schemas.events.base import Event
 from schemas.events.codec import decode
 from schemas.events.episode import ProblemAdmitted
 from schemas.events.traces import TraceTaken
-from schemas.identity import episode_id, episode_parts
+from schemas.identity import episode_parts
 from schemas.problem import Problem
 from streams.runtime.embedded.queries.conditions import (
     IS_CLOSED,
     IS_TAKEN_OUT,
     TIMES_ADOPTED,
     TIMES_PARKED,
+    runs,
+    span,
 )
 
 if TYPE_CHECKING:
@@ -231,9 +233,7 @@ def beginning_with(log: SqliteLog, prefix: str) -> list[str]:
 
 def first_run(log: SqliteLog, domain: str, problem: str) -> Event | None:
     """How an episode of a problem began: the problem as it was admitted, or the case that was taken in."""
-    # A problem's runs are the names between its own with "/" and with "0", the character behind that.
-    first = episode_id(domain, problem, "")
-    row = log.db.execute(FIRST_RUN, (first, first[:-1] + "0")).fetchone()
+    row = log.db.execute(FIRST_RUN, runs(domain, problem)).fetchone()
     return None if row is None else decode(row[1], row[2])
 
 
@@ -256,15 +256,13 @@ def cases_of(log: SqliteLog, traces: Iterable[str]) -> list[tuple[str, TraceTake
 def other_runs(log: SqliteLog, episode: str) -> list[str]:
     """Other episodes of the same problem, 20 at most. Raises ``ValueError`` for a name that is no problem's."""
     domain, problem, _ = episode_parts(episode)
-    first = episode_id(domain, problem, "")
-    rows = log.db.execute(OTHER_RUNS, (first, first[:-1] + "0", episode))
+    rows = log.db.execute(OTHER_RUNS, (*runs(domain, problem), episode))
     return [other for (other,) in rows]
 
 
 def probes_of(log: SqliteLog, episode: str) -> list[str]:
     """The forks and probes that were taken from an episode, 50 at most."""
-    first = f"q/{episode}/"
-    return [probe for (probe,) in log.db.execute(PROBES, (first, first[:-1] + "0"))]
+    return [probe for (probe,) in log.db.execute(PROBES, span(f"q/{episode}/"))]
 
 
 # ── Those that wait ──────────────────────────────────────────────────────────────────────────

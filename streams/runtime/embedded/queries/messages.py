@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
+from streams.runtime.embedded.queries.conditions import span
+
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
@@ -86,15 +88,13 @@ def values(log: SqliteLog, topic: str, after: int = 0) -> Iterator[tuple[int, by
 
 def runs_of_problem(log: SqliteLog, episode: str) -> list[str]:
     """Episodes on the topic of the same problem as this one's, itself among them; two at most."""
-    # "0" is the character behind "/". A range is answered off the index, which `like` would not be.
-    prefix = episode.rpartition("/")[0]
-    return [key for (key,) in log.db.execute(RUNS, (prefix + "/", prefix + "0"))]
+    of_problem = span(f"{episode.rpartition('/')[0]}/")
+    return [key for (key,) in log.db.execute(RUNS, of_problem)]
 
 
 def run_of_problem(log: SqliteLog, episode: str) -> bytes | None:
     """A problem as it was put for any episode of the same problem as this one's."""
-    prefix = episode.rpartition("/")[0]
-    row = log.db.execute(A_RUN, (prefix + "/", prefix + "0")).fetchone()
+    row = log.db.execute(A_RUN, span(f"{episode.rpartition('/')[0]}/")).fetchone()
     return None if row is None else as_bytes(row[0])
 
 

@@ -9,7 +9,8 @@ from schemas.events.base import Event
 from schemas.events.codec import decode
 from schemas.events.episode import ProblemAdmitted
 from schemas.events.traces import TraceTaken
-from schemas.identity import canonical, episode_id
+from schemas.identity import canonical
+from streams.runtime.embedded.queries.conditions import runs
 from streams.runtime.embedded.queries.messages import as_bytes
 
 if TYPE_CHECKING:
@@ -77,24 +78,18 @@ def begun(log: SqliteLog, part: str) -> Iterator[tuple[str, ProblemAdmitted | Tr
 
 def begun_of(log: SqliteLog, domain: str, problem_id: str) -> list[Event]:
     """How the episodes of a problem began, and the cases of it that were taken in."""
-    rows = log.db.execute(BEGUN_OF, _span(domain, problem_id))
+    rows = log.db.execute(BEGUN_OF, runs(domain, problem_id))
     return [decode(kind, body) for kind, body in rows]
 
 
 def put_of(log: SqliteLog, domain: str, problem_id: str) -> list[bytes]:
     """A problem as it was put, once for each of its episodes, be they admitted or not."""
-    return [as_bytes(value) for (value,) in log.db.execute(PUT_OF, _span(domain, problem_id))]
-
-
-def _span(domain: str, problem_id: str) -> tuple[str, str]:
-    # "0" is the character behind "/": the range holds a problem's episodes, and is answered off the index.
-    first = episode_id(domain, problem_id, "")
-    return first, first[:-1] + "0"
+    return [as_bytes(value) for (value,) in log.db.execute(PUT_OF, runs(domain, problem_id))]
 
 
 def holds(log: SqliteLog, domain: str, problem_id: str) -> Holds:
     """What the log holds of a problem, whoever forgot it."""
-    span = _span(domain, problem_id)
+    span = runs(domain, problem_id)
     # As JSON has it: learning quotes a problem's name inside of its records' bodies.
     quoted = canonical(f"{domain}/{problem_id}").decode()
     asked = (
@@ -109,12 +104,12 @@ def holds(log: SqliteLog, domain: str, problem_id: str) -> Holds:
 
 def is_admitted(log: SqliteLog, domain: str, problem_id: str) -> bool:
     """Whether a problem has an episode."""
-    return log.db.execute(IS_ADMITTED, _span(domain, problem_id)).fetchone() is not None
+    return log.db.execute(IS_ADMITTED, runs(domain, problem_id)).fetchone() is not None
 
 
 def is_put(log: SqliteLog, domain: str, problem_id: str) -> bool:
     """Whether a problem has an episode, or waits for one."""
-    span = _span(domain, problem_id)
+    span = runs(domain, problem_id)
     return is_admitted(log, domain, problem_id) or bool(log.db.execute(IS_PUT, span).fetchone())
 
 
