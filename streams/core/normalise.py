@@ -23,8 +23,8 @@ MOST_DETAIL = 1_000
 """Characters of what was said in the stead of a reply."""
 
 
-def text(raw: str, cap: int = TEXT_CAP) -> tuple[str, bool]:
-    """The text with lone surrogates replaced and cut at the cap, and whether it was cut."""
+def encodable(raw: str) -> str:
+    """The text with every lone surrogate replaced: UTF-8 has no place for one."""
     # ASCII cannot hold a surrogate, and Python knows without looking whether a text is ASCII.
     if not raw.isascii():
         try:
@@ -32,7 +32,13 @@ def text(raw: str, cap: int = TEXT_CAP) -> tuple[str, bool]:
         except UnicodeEncodeError:
             # A stream may bring a character in two halves. In UTF-16 they join up again, and only
             # those without a partner are replaced.
-            raw = raw.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            return raw.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return raw
+
+
+def text(raw: str, cap: int = TEXT_CAP) -> tuple[str, bool]:
+    """The text with lone surrogates replaced and cut at the cap, and whether it was cut."""
+    raw = encodable(raw)
     return (raw[:cap], True) if len(raw) > cap else (raw, False)
 
 

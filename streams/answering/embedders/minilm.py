@@ -96,7 +96,7 @@ class Model:
 
     def vectors(self, texts: list[str]) -> list[tuple[float, ...]]:
         """One vector for each text, several short ones in one pass."""
-        from streams.answering.backbones.openai.body import encodable
+        from streams.core.normalise import encodable
 
         read = self._tokens.encode_batch([encodable(text) for text in texts])
         parts = passes([each.ids for each in read])

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from streams.answering.backbones.openai.body import encodable
 from streams.answering.backbones.openai.endpoint import EndpointPool
 from streams.answering.backbones.openai.faults import SETUP, Fault
 from streams.answering.backbones.openai.line import ChatTransport, need_client
@@ -15,6 +14,7 @@ from streams.answering.backbones.openai.persistence import Attempts, Persistence
 from streams.answering.embedders.port import Bill
 from streams.answering.embedders.reading import Vectors, read_vectors
 from streams.core.backbone import SetupBroken, Unreachable
+from streams.core.normalise import encodable
 
 LONGEST = 8_000
 """Characters of a text that are sent: models read some 8 000 tokens, many of them fewer."""

@@ -8,7 +8,8 @@ from typing import Any, cast
 
 from schemas.vectors import HALF_LIMIT
 from streams.answering.backbones.openai.faults import Fault, as_it_is, of_status
-from streams.answering.backbones.openai.reading import count, no_object, objects, parse, part
+from streams.answering.backbones.openai.reading import no_object, objects, parse, part
+from streams.core.normalise import count
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.answering.backbones.openai.body import encodable
 from streams.answering.backbones.openai.faults import Fault
 from streams.answering.backbones.openai.patience import asked_pause, pause_before
 from streams.answering.backbones.openai.reading import Heard, model_ids, read
+from streams.core.normalise import encodable
 from tests.endpoint import events, streamed, whole
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))

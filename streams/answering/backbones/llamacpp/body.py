@@ -10,8 +10,8 @@ import orjson
 from streams.answering.backbones.llamacpp.grammar import grammar_of
 from streams.answering.backbones.llamacpp.marks import Marks
 from streams.answering.backbones.llamacpp.options import Options
-from streams.answering.backbones.openai.body import encodable
 from streams.core.backbone import ModelRequest
+from streams.core.normalise import encodable
 
 _TURNS = re.compile(r"<(?=\|[^|<>\s]{1,40}\|>|/?s>|(?:start|end)_of_turn>)|\[(?=/?INST\])")
 """Where a mark begins by which models tell who speaks: ``<|im_start|>``, ``<start_of_turn>``, ``[INST]``."""

@@ -12,21 +12,13 @@ from streams.answering.backbones.openai.faults import Fault
 from streams.answering.backbones.openai.options import Options
 from streams.answering.backbones.openai.tools import declared
 from streams.core.backbone import ModelRequest
+from streams.core.normalise import encodable
 
 CAP_NAMES = ("max_tokens", "max_completion_tokens")  # the older name is the one every server knows
 NEEDED = frozenset({"model", "messages"})
 Body: TypeAlias = dict[str, Any]
 _ABOUT_SIZE = re.compile(r"max_(?:completion_)?tokens|context|completion", re.IGNORECASE)
 _SEEDS = 1 << 31  # some servers keep a seed in 32 bits
-
-
-def encodable(text: str) -> str:
-    """The text with every lone surrogate replaced: UTF-8 has no place for one."""
-    if text.isascii():
-        return text
-    # By way of UTF-16, in which two surrogates that belong together become the letter that they
-    # stand for.
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def body_of(request: ModelRequest, model: str, options: Options, cap_name: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from handlers.answers.extract import extract
 from streams.answering.backbones.openai.faults import MOST_SAID, Fault, as_it_is, of_status
 from streams.answering.backbones.openai.sse import is_stream, one_completion
 from streams.answering.backbones.openai.tools import with_calls
+from streams.core.normalise import count
 
 Json: TypeAlias = dict[str, Any]
 
@@ -23,8 +24,6 @@ FINISHES = {
     **dict.fromkeys(("length", "max_tokens", "MAX_TOKENS"), "length"),
     **dict.fromkeys(("content_filter", "safety", "SAFETY", "refusal"), "refusal"),
 }
-# Beyond it a number of JSON that passed through a float need not be the one that was meant.
-_MOST_TOKENS = 1 << 53
 MOST_VALUES = 1 << 21
 """Values of one JSON text that is read: three bytes make an empty list, and that takes eighty in memory."""
 
@@ -162,14 +161,6 @@ def _completion(told: Json, choice: Json) -> Heard | Fault:
 
 def _name(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
-
-
-def count(value: object) -> int | None:
-    """A number of tokens; anything else, and a bool above all, is unknown."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    whole = isinstance(value, int) or value.is_integer()
-    return int(value) if whole and 0 <= value < _MOST_TOKENS else None
 
 
 def _of_answer(text: str, tokens: Sequence[tuple[str, float]]) -> list[float]:
