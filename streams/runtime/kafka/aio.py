@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -72,6 +72,22 @@ async def soon(work: Callable[[], Awaitable[T]]) -> T:
             if time.monotonic() > end or not getattr(error, "retriable", False):
                 raise
         await asyncio.sleep(RETRY_S)
+
+
+async def configs(
+    admin: Any, names: Iterable[str], wanted: str | None = None
+) -> dict[str, dict[str, str]]:
+    """Settings of topics by name, or one of them; those that we may not ask for are left out."""
+    resources = module(".admin.config_resource")
+    kind = resources.ConfigResourceType.TOPIC
+    keys = None if wanted is None else {wanted: None}
+    asked = [resources.ConfigResource(kind, name, keys) for name in names]
+    return {
+        name: {entry[0]: str(entry[1]) for entry in entries}
+        for response in (await admin.describe_configs(asked) if asked else ())
+        for code, _, _, name, entries in response.resources
+        if code == 0 and entries
+    }
 
 
 def take_back(producer: Any, topic: str, partition: int, records: int) -> None:

@@ -41,16 +41,8 @@ class Sizes:
         admin = aio.admin(self.place)
         await admin.start()
         try:
-            resources = aio.module(".admin.config_resource")
-            kind, only = resources.ConfigResourceType.TOPIC, {MAX_BYTES: None}
-            names = self.place.topics()
-            wanted = [resources.ConfigResource(kind, name, only) for name in names]
-            self.told |= {
-                name: int(entries[0][1])
-                for response in await admin.describe_configs(wanted)
-                for code, _, _, name, entries in response.resources
-                if code == 0 and entries
-            }
+            told = await aio.configs(admin, self.place.topics(), MAX_BYTES)
+            self.told |= {n: int(each[MAX_BYTES]) for n, each in told.items() if MAX_BYTES in each}
         except aio.kafka_error():
             pass  # of who may not ask nothing is known: a refusal will tell
         finally:

@@ -129,15 +129,20 @@ def config_of(place: KafkaAddress, topic: str) -> dict[str, str]:
     return BY_THE_BROKER if topic in may_expire else FOR_EVER
 
 
-def faults(place: KafkaAddress, found: Mapping[str, Described], brokers: int) -> list[str]:
-    """Return what is wrong with the topics, a line each; nothing if they are sound."""
+def miscounted(place: KafkaAddress, found: Mapping[str, int]) -> list[str]:
+    """Which topics are missing, or have other numbers of partitions; nothing if a worker can begin."""
     wrong = [f"{name}: there is no such topic" for name in place.topics() if name not in found]
-    counts = {len(found[name].replicas) for name in place.topics() if name in found}
+    counts = {found[name] for name in place.topics() if name in found}
     if len(counts) > 1:
         wrong += [
-            f"{name}: {len(topic.replicas)} partitions; all topics need as many"
-            for name, topic in found.items()
+            f"{name}: {count} partitions; all topics need as many" for name, count in found.items()
         ]
+    return wrong
+
+
+def faults(place: KafkaAddress, found: Mapping[str, Described], brokers: int) -> list[str]:
+    """Return what is wrong with the topics, a line each; nothing if they are sound."""
+    wrong = miscounted(place, {name: len(topic.replicas) for name, topic in found.items()})
     for name, topic in found.items():
         wrong += (f"{name}: {fault}" for fault in _faults_of(place, name, topic, brokers))
     return wrong

@@ -7,7 +7,7 @@ from typing import Any
 
 from streams.runtime.kafka import aio
 from streams.runtime.kafka.place import DEAD, KafkaAddress
-from streams.runtime.kafka.soundness import MIN_ISR, Copies, Described, config_of
+from streams.runtime.kafka.soundness import MIN_ISR, Copies, Described, config_of, miscounted
 
 
 class NoTopics(Exception):
@@ -88,7 +88,7 @@ async def described(place: KafkaAddress) -> Cluster:
         brokers = len((await aio.soon(admin.describe_cluster))["brokers"])
         every = await aio.soon(admin.describe_topics)
         wanted = [each for each in every if each["topic"] in set(place.topics())]
-        told = await _configs(admin, [each["topic"] for each in wanted])
+        told = await aio.configs(admin, [each["topic"] for each in wanted])
         found = {
             name: Described(
                 tuple(len(each["replicas"]) for each in topic["partitions"]),
@@ -105,38 +105,11 @@ async def described(place: KafkaAddress) -> Cluster:
         await admin.close()
 
 
-async def _configs(
-    admin: Any, names: list[str], wanted: str | None = None
-) -> dict[str, dict[str, str]]:
-    """Settings of topics by name, or one of them; those that we may not ask for are left out."""
-    resources = aio.module(".admin.config_resource")
-    kind = resources.ConfigResourceType.TOPIC
-    keys = None if wanted is None else {wanted: None}
-    asked = [resources.ConfigResource(kind, name, keys) for name in names]
-    return {
-        name: {entry[0]: str(entry[1]) for entry in entries}
-        for response in (await admin.describe_configs(asked) if asked else ())
-        for code, _, _, name, entries in response.resources
-        if code == 0 and entries
-    }
-
-
 async def _counts(admin: Any, place: KafkaAddress) -> dict[str, int]:
     described = await admin.describe_topics()
     wanted = set(place.topics())
     found = {each["topic"]: len(each["partitions"]) for each in described}
     return {name: count for name, count in found.items() if name in wanted}
-
-
-def miscounted(place: KafkaAddress, found: dict[str, int]) -> list[str]:
-    """Which topics are missing, or have other numbers of partitions; nothing if a worker can begin."""
-    wrong = [f"{name}: there is no such topic" for name in place.topics() if name not in found]
-    counts = {found[name] for name in place.topics() if name in found}
-    if len(counts) > 1:
-        wrong += [
-            f"{name}: {count} partitions; all topics need as many" for name, count in found.items()
-        ]
-    return wrong
 
 
 async def checked(place: KafkaAddress) -> int:
@@ -177,7 +150,7 @@ class Replication:
 async def replication(admin: Any, names: list[str]) -> Replication:
     """Return what the cluster says now of these topics' copies."""
     brokers = len((await admin.describe_cluster())["brokers"])
-    told = await _configs(admin, names, MIN_ISR)
+    told = await aio.configs(admin, names, MIN_ISR)
     least = {name: int(config[MIN_ISR]) for name, config in told.items() if MIN_ISR in config}
     behind, thin = dict[str, list[int]](), dict[str, list[int]]()
     for each in await admin.describe_topics(names):
