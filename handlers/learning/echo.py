@@ -25,7 +25,10 @@ def cut_echoes(text: str, guidance: Iterable[str], width: int = WIDTH) -> str:
 
     Source: design/architecture.md#learning-and-order.
     """
-    known = _known(guidance, width)
+    # Guidance may have been cut itself. Words left and right of a cut never stood in a row, and a
+    # text that was cut in the same way would else be taken for its echo.
+    grams = {gram for part in guidance for gram in _grams(_words(part), width)}
+    known = {gram for gram in grams if MARK not in gram}
     if not known:
         return text
     words = _words(text)
@@ -44,19 +47,6 @@ def cut_echoes(text: str, guidance: Iterable[str], width: int = WIDTH) -> str:
         pieces += [text[kept:start], MARK]
         kept = end
     return "".join((*pieces, text[kept:]))
-
-
-def echoes(text: str, guidance: Iterable[str], width: int = WIDTH) -> bool:
-    """Whether the text repeats ``width`` words in a row of a guidance."""
-    known = _known(guidance, width)
-    return any(gram in known for gram in _grams(_words(text), width))
-
-
-def _known(guidance: Iterable[str], width: int) -> set[Gram]:
-    # Guidance may have been cut itself. Words left and right of a cut never stood in a row, and a
-    # text that was cut in the same way would else be taken for its echo.
-    grams = {gram for part in guidance for gram in _grams(_words(part), width)}
-    return {gram for gram in grams if MARK not in gram}
 
 
 def _words(text: str) -> list[Word]:

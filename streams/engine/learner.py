@@ -199,11 +199,6 @@ class Learner:
             return MemoryFold(scope, told.outcome, self.records, anew=told.anew)
         return known.memory
 
-    def due(self) -> list[tuple[Scope, Due]]:
-        """Batches that can be closed now, by scope."""
-        found = ((scope, scope.window.due()) for scope in self.scopes.values())
-        return [(scope, due) for scope, due in found if due is not None]
-
     def batch_closed(self, scope: Scope, due: Due, limits: Limits) -> BatchClosed:
         """The event that closes a batch: everything that learning from it hangs on."""
         if due.again is not None:

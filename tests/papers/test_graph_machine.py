@@ -149,7 +149,7 @@ ANY = st.lists(st.sampled_from(sorted(KINDS)).flatmap(lambda kind: EVENTS[kind])
 def test_every_record_has_a_valid_path(events: list[Event], status: Status) -> None:
     events = [event for event in events if not isinstance(event, EpisodeClosed)]
     path = path_of([*events, closed(status)])
-    assert MACHINE.valid(path)
+    assert MACHINE.fault(path) is None
     graded = [event for event in events if event.kind != "graded"]
     assert path_of([*graded, closed(status)]) == path
 
@@ -173,9 +173,9 @@ def test_every_type_of_event_is_listed() -> None:
 
 @pytest.mark.claim("gm-fsm-2")
 def test_the_papers_chain() -> None:
-    assert MACHINE.valid(["GS", "SP", "IR", "KG", "UR", "ED"])
-    assert not MACHINE.valid(["GS", "IA"])
-    assert not MACHINE.valid(["GS", "IA", "AN"])
+    assert MACHINE.fault(["GS", "SP", "IR", "KG", "UR", "ED"]) is None
+    assert MACHINE.fault(["GS", "IA"]) is not None
+    assert MACHINE.fault(["GS", "IA", "AN"]) is not None
     assert "ED" in ENDS
     assert MACHINE.step("KG", "reason") == "UR"
     assert MACHINE.step("GS", "observe") == "GS"
@@ -196,7 +196,7 @@ def test_users_may_give_a_machine_of_their_own() -> None:
 @pytest.mark.claim("gm-cycles")
 def test_cycles_that_repeat_at_once_collapse() -> None:
     long = ["GS", "IR", "SC", "SP", "IR", "SC", "AN"]
-    assert MACHINE.valid(long)
+    assert MACHINE.fault(long) is None
     assert collapsed(long) == tuple(long)
     assert collapsed(["GS", "IR", "SC", "IR", "SC", "IR", "SC", "AN"]) == ("GS", "IR", "SC", "AN")
     assert collapsed(["GS", "IR", "SC", "SP", "IR", "SC", "SP", "AN"]) == (

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.learning.echo import echoes
+from handlers.learning.echo import cut_echoes
 from handlers.policies.mc2.distil import chosen
 from handlers.policies.mc2.reflect import (
     DONE,
@@ -82,7 +82,7 @@ def test_excerpts_are_bounded_and_free_of_echoed_guidance() -> None:
     ran = episode(reply, memory=full_memory())
     excerpts = Mc2Reflection.model_validate(reflected(ran)).excerpts
     assert note in ran.trace.text(ran.events[3][0])
-    assert not echoes(excerpts.trajectory, [note])
+    assert cut_echoes(excerpts.trajectory, [note]) == excerpts.trajectory
     assert len(excerpts.trajectory) <= 4_000
     assert excerpts.trajectory.startswith("As told I")
     assert excerpts.trajectory.endswith("\\boxed{24}")

@@ -19,7 +19,6 @@ from handlers.policies.baselines.tree import (
     TOT,
     State,
     TreeSettings,
-    calls_of,
     keep_best,
 )
 from handlers.policies.registry import find
@@ -199,7 +198,6 @@ SHAPES: Iterable[tuple[int, int, int, int]] = [
 @pytest.mark.claim("bl-tot-calls")
 @pytest.mark.parametrize(("candidates", "beam", "depth", "calls"), SHAPES)
 def test_calls_by_depth_width_and_beam(candidates: int, beam: int, depth: int, calls: int) -> None:
-    assert calls_of(candidates, beam, depth) == calls
     done = solve("tot", counting(last=depth), candidates=candidates, beam=beam, depth=depth)
     assert len(done.requests) == calls
     assert [fact.depth for fact in done.of(ThoughtsKept)] == list(range(1, depth + 1))

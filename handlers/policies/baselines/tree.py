@@ -68,19 +68,6 @@ def keep_best(values: Sequence[float | None], beam: int) -> list[int]:
     return sorted(range(len(values)), key=lambda at: -standing[at])[:beam]
 
 
-def calls_of(candidates: int, beam: int, depth: int) -> int:
-    """Calls of a whole search in which every thought is new and readable and no node is answered.
-
-    Two a candidate: candidates at the first level, candidates for each kept node at the others.
-    """
-    nodes = 1
-    total = 0
-    for _ in range(depth):
-        total += NEED * candidates * nodes
-        nodes = min(beam, candidates * nodes)
-    return total
-
-
 def solve(task: Task, settings: TreeSettings) -> Steps[Conclusion]:
     """Level by level while calls are left; the best answered state, ties first seen.
 

@@ -28,8 +28,7 @@ from schemas.settings import PolicySettings
 
 # The intervention is in the opening of a stage: the same model continues in four manners, and the
 # manner that it finds least surprising is kept. So the method needs log-probabilities, which not
-# every endpoint sends, and costs a call for each manner and stage. ``calls_of`` says how many, for
-# whoever compares at equal calls.
+# every endpoint sends, and costs a call for each manner and stage.
 
 TRIGGERS: Mapping[str, str] = {
     "progress": "Next,",
@@ -90,12 +89,6 @@ def least_perplexing(candidates: Sequence[Candidate]) -> Candidate | None:
 def perplexity(candidate: Candidate) -> float:
     """exp of the negative mean log-probability, as decisions compare it."""
     return round(exp(-(candidate.logprob or 0.0)), 9)
-
-
-def calls_of(stages: int, max_stages: int) -> int:
-    """Calls of so many stages without a limit: one for each trigger, and one if it is the last that may be."""
-    last = stages == max_stages
-    return len(TRIGGERS) * (stages - last) + last
 
 
 def solve(task: Task, settings: TtpiSettings) -> Steps[Conclusion]:

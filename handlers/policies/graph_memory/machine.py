@@ -120,10 +120,6 @@ class Machine:
                 found.append(state)
         return tuple(found)
 
-    def valid(self, path: Sequence[str]) -> bool:
-        """Goal setting first, only listed steps, and an end at the end."""
-        return self.fault(path) is None
-
     def fault(self, path: Sequence[str]) -> str | None:
         """What is wrong with a path, the first thing there is; the bad step by its name."""
         # A model that reads paths is told what was wrong with one: a name of the bad step mends

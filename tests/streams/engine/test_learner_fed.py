@@ -23,6 +23,7 @@ from schemas.problem import Limits
 from state.folds.windows import Due
 from streams.engine.learner import Learner
 from streams.engine.policies import NoPolicy, find
+from streams.engine.scopes import Scope
 from tests.laws.series import graded, opened, reflected
 from tests.stand_ins import always
 
@@ -51,9 +52,15 @@ def full(count: int = 10, **more: Any) -> Learner:
     return made
 
 
+def due_in(learner: Learner) -> list[tuple[Scope, Due]]:
+    """Batches that can be closed now, by scope."""
+    found = ((scope, scope.window.due()) for scope in learner.scopes.values())
+    return [(scope, due) for scope, due in found if due is not None]
+
+
 def close(learner: Learner) -> BatchClosed:
     """The one batch that is due, closed and fed."""
-    [(scope, due)] = learner.due()
+    [(scope, due)] = due_in(learner)
     closed = learner.batch_closed(scope, due, LIMITS)
     assert learner.feed(learning_id(closed.scope, closed.batch), "batch", closed)
     return closed
@@ -78,7 +85,7 @@ def test_a_batch_is_closed_with_everything_that_learning_hangs_on() -> None:
         calibration=RULE, seed=seed_of("learn", SCOPE, 1),
     )  # fmt: skip
     assert closed.retirement is not None
-    assert learner.due() == [], "its version is waited for"
+    assert due_in(learner) == [], "its version is waited for"
     learner.feed("p/d/x5/r", "graded.feedback.0", grade("right"))
     batch = learner.batch(scope, closed)
     assert [(member.episode, member.outcome) for member in batch.members] == list(
@@ -115,7 +122,7 @@ def test_a_version_follows_from_a_batch_and_opens_the_next_one() -> None:
     assert learner.feed(learning_id(SCOPE, 1), "version", version)
     assert scope.memory.latest.number == 1
     assert learner.state_hash() != before
-    [(_, due)] = learner.due()
+    [(_, due)] = due_in(learner)
     assert (due.batch, due.members[0]) == (2, "p/d/x10/r")
     assert not learner.feed(learning_id(SCOPE, 1), "version", version), "it was closed"
     assert learner.strays.count == 1
@@ -218,7 +225,7 @@ def test_a_scope_whose_policy_is_not_here_is_lost_and_its_memory_goes_on() -> No
     assert memory is learner.lost["t"].memory
     assert learner.feed("p/d/b/r", "reflected", ended("t", "nobody@1", problem_id="b"))
     assert set(memory.reflected) >= {"p/d/b/r"}
-    assert learner.due() == []
+    assert due_in(learner) == []
     bad = Learner(find)
     bad.feed("p/d/a/r", "reflected", ended(learning={"batch_size": "many"}))
     assert "batch_size" in bad.lost[SCOPE].why
