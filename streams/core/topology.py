@@ -66,13 +66,3 @@ STAGES = (
     Stage("projector", ("learning", "events"), (), "keeps tables for queries"),
     Stage("consume", ("answers",), (), "hands answers on"),
 )
-
-
-def mermaid() -> str:
-    """The diagram of the README."""
-    lines = ["flowchart LR"]
-    for stage in STAGES:
-        lines.append(f"  {stage.name}([{stage.name}])")
-        lines.extend(f"  {topic}[/{topic}/] --> {stage.name}" for topic in stage.reads)
-        lines.extend(f"  {stage.name} --> {topic}[/{topic}/]" for topic in stage.writes)
-    return "\n".join(lines)

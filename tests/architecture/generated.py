@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from handlers.policies.graph_memory.machine import mermaid as paths
+from handlers.policies.graph_memory.machine import MACHINE, NAMES, Machine
 from handlers.policies.registry import POLICIES
-from streams.core.topology import mermaid
+from streams.core.topology import STAGES
 from tests.architecture.api import PAGES, api
 from tests.architecture.claims import claims
 from tests.architecture.house import picture
@@ -37,9 +37,19 @@ SPEEDS = (
 )
 
 
+def drawn(lines: Iterable[str]) -> str:
+    """A diagram of nodes and arrows, from left to right."""
+    return "\n".join(("```mermaid", "flowchart LR", *lines, "```\n"))
+
+
 def diagram() -> str:
     """What flows where."""
-    return f"```mermaid\n{mermaid()}\n```\n"
+    lines: list[str] = []
+    for stage in STAGES:
+        lines.append(f"  {stage.name}([{stage.name}])")
+        lines.extend(f"  {topic}[/{topic}/] --> {stage.name}" for topic in stage.reads)
+        lines.extend(f"  {stage.name} --> {topic}[/{topic}/]" for topic in stage.writes)
+    return drawn(lines)
 
 
 def policies() -> str:
@@ -67,9 +77,15 @@ def speeds(figures: Mapping[str, Any]) -> str:
     return "\n".join(("| figure | measured | beside it |", "|---|---|---|", *rows)) + "\n"
 
 
-def machine() -> str:
-    """The paths of a problem that graph memory knows."""
-    return f"```mermaid\n{paths()}\n```\n"
+def machine(known: Machine = MACHINE) -> str:
+    """The paths of a problem that graph memory knows: what leads to a state, and which states may follow it."""
+    actions = {state: [a for a, to in known.lands.items() if to == state] for state in NAMES}
+    nodes = (
+        f'  {state}(["{NAMES[state]}<br/>{", ".join(actions[state]) or "reason in KG, UR"}"])'
+        for state in known.may_go
+    )
+    arrows = (f"  {state} --> {' & '.join(then)}" for state, then in known.may_go.items() if then)
+    return drawn((*nodes, *arrows))
 
 
 PARTS: Mapping[str, Callable[[], str]] = {

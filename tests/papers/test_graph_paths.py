@@ -21,7 +21,7 @@ from handlers.policies.graph_memory.grounding import (
     leading,
     path_of,
 )
-from handlers.policies.graph_memory.machine import Machine, collapsed, mermaid
+from handlers.policies.graph_memory.machine import Machine, collapsed
 from handlers.policies.graph_memory.runs import canonical, transcript
 from schemas.events.base import Act, Event
 from schemas.events.episode import Completed, EpisodeClosed, Recalled
@@ -31,6 +31,7 @@ from schemas.events.reasoning import ControllerActed, Generated, MonitorReported
 from schemas.events.search import ConfidenceStated, OracleScored
 from schemas.outcome import Found
 from schemas.usage import Usage
+from tests.architecture.generated import machine
 from tests.papers.told import lines
 
 
@@ -299,14 +300,20 @@ def test_a_machine_is_described_state_by_state_with_what_may_follow() -> None:
 
 def test_a_machine_is_drawn_with_the_actions_that_lead_to_each_state() -> None:
     known = Machine({"GS": ("UR",), "UR": (), "AN": (), "NA": ()}, SMALL.lands)
-    assert mermaid(known) == lines("""
+    assert (
+        machine(known)
+        == lines("""
+    ```mermaid
     flowchart LR
       GS(["GoalSetting<br/>open"])
       UR(["UngroundedReasoning<br/>reason in KG, UR"])
       AN(["Answer<br/>answer"])
       NA(["NoAnswer<br/>stop, quit"])
       GS --> UR
+    ```
     """)
+        + "\n"
+    )
 
 
 def test_a_machine_has_a_beginning_two_ends_and_every_state_that_it_speaks_of() -> None:

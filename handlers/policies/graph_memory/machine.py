@@ -154,17 +154,6 @@ class Machine:
 MACHINE: Final = Machine(MAY_GO, LANDS)
 
 
-def mermaid(machine: Machine = MACHINE) -> str:
-    """The machine as a diagram: what leads to a state, and which states may follow it."""
-    actions = {state: [a for a, to in machine.lands.items() if to == state] for state in NAMES}
-    nodes = (
-        f'  {state}(["{NAMES[state]}<br/>{", ".join(actions[state]) or "reason in KG, UR"}"])'
-        for state in machine.may_go
-    )
-    arrows = (f"  {state} --> {' & '.join(then)}" for state, then in machine.may_go.items() if then)
-    return "\n".join(("flowchart LR", *nodes, *arrows))
-
-
 def collapsed(path: Sequence[str]) -> tuple[str, ...]:
     """Without cycles that repeat at once: leftmost first, shortest first, until none is left."""
     # Leftmost and shortest first, so that a path has one collapsed form, whatever cycles it holds.
