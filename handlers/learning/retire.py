@@ -132,11 +132,11 @@ def harmful(standing: Standing, mark: str) -> bool:
     return outmeasured(standing, mark) if found is None else found.harms
 
 
-def wilson_upper(right: float, uses: float, sure: float = SURE) -> float:
+def wilson_upper(right: float, uses: float) -> float:
     """The upper end of the interval of a share, to nine digits."""
-    share, square = right / uses, sure * sure
+    share, square = right / uses, SURE * SURE
     middle = share + square / (2 * uses)
-    spread = sure * sqrt(share * (1 - share) / uses + square / (4 * uses * uses))
+    spread = SURE * sqrt(share * (1 - share) / uses + square / (4 * uses * uses))
     return round((middle + spread) / (1 + square / uses), DIGITS)
 
 

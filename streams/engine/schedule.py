@@ -41,8 +41,8 @@ class Schedule:
     Only ``leave`` and ``cancel`` take seats away. Whatever changes what may run next sets ``changed``, on which the
     worker's loop waits.
 
-    ``broken`` is told of the first defect of a task that is no outcome of its episode; a task that ends
-    because its worker drains is none.
+    ``broken`` is told of each defect of a task that is no outcome of its episode; workers end with the first. A
+    task that ends because its worker drains is none.
     """
 
     def __init__(
@@ -317,15 +317,8 @@ def is_cold(scope: Scope, learner: Learner) -> bool:
     return source is not None and source in learner and bool(scope.window.series)
 
 
-def nobody(series: str) -> Container[int]:
-    """The places of a series whose members wait for others: none, where nothing is worked on in sets."""
-    return ()
-
-
-def waiting_places(
-    learner: Learner, gathered: Callable[[str], Container[int]] = nobody
-) -> list[str]:
-    """The first place that each open series waits for, in words."""
+def waiting_places(learner: Learner, gathered: Callable[[str], Container[int]]) -> list[str]:
+    """The first place that each open series waits for, in words; ``gathered`` are those whose members are here."""
     found: list[str] = []
     for name, scope in learner.scopes.items():
         series = scope.window.current

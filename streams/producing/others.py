@@ -10,6 +10,9 @@ from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.queries.messages import foreign_problems
 from streams.runtime.kafka.admission import problem_on
 
+DEFAULT_POLICY = "cot"
+"""What a worker works by that was told nothing else."""
+
 
 class Others:
     """Records that others put on the log, read from where the last look ended."""
@@ -17,8 +20,8 @@ class Others:
     # Ours are found by their key, which is the episode's name. These have keys of their clients'
     # own choice, so that each has to be read before anybody knows which problem it is.
 
-    def __init__(self, log: SqliteLog, default_policy: str = "cot") -> None:
-        self.log, self.default_policy = log, default_policy
+    def __init__(self, log: SqliteLog) -> None:
+        self.log = log
         self.offset = 0
         self.episodes: set[str] = set()
         self.texts: dict[tuple[str, str], str] = {}
@@ -33,6 +36,6 @@ class Others:
                 problem, _ = problem_on(value)
             except (BadLine, ValidationError, ValueError):
                 continue  # The intake refuses it, so no episode will bear its id.
-            self.episodes.add(episode_of(problem, self.default_policy))
+            self.episodes.add(episode_of(problem, DEFAULT_POLICY))
             # The first text of an id is the one that the intake admits.
             self.texts.setdefault((problem.domain, problem.id), problem.problem)

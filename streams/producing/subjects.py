@@ -27,9 +27,9 @@ UNNAMED = (
 class Subjects:
     """The subjects of one log, if it was begun with keys."""
 
-    def __init__(self, log: SqliteLog, *, dry: bool = False) -> None:
+    def __init__(self, log: SqliteLog) -> None:
         self.keys: Keys | None = None if log.sealing is None else log.sealing.keys
-        self.dry, self.begins = dry, False
+        self.dry, self.begins = False, False
         """Of a dry run without a log: whether that would be begun with keys."""
 
     def mark(self, name: str | None) -> str | None:

@@ -130,7 +130,7 @@ def test_what_rounding_leaves_goes_by_name_and_whoever_may_work_gets_one_from_th
 
 
 def test_weights_are_exact_to_the_ninth_digit() -> None:
-    assert weights([0.123456789, 0.1, 0.001], 0.05) == [
+    assert weights([0.123456789, 0.1, 0.001]) == [
         Fraction(10**9, 123456789),
         Fraction(10),
         1 / Fraction(0.05),

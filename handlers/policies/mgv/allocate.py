@@ -9,6 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+FLOOR = 0.05
+"""The least ease that counts: what seems to come without any would else take all."""
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -19,22 +22,22 @@ class Claim:
     own: int
 
 
-def weights(eases: Sequence[float], floor: float) -> list[Fraction]:
-    """w = 1 / max(floor, ease), exactly, so that shares hang on no rounding."""
+def weights(eases: Sequence[float]) -> list[Fraction]:
+    """w = 1 / max(FLOOR, ease), exactly, so that shares hang on no rounding."""
     return [
-        1 / max(Fraction(floor), Fraction(round(ease, 9)).limit_denominator(10**9))
+        1 / max(Fraction(FLOOR), Fraction(round(ease, 9)).limit_denominator(10**9))
         for ease in eases
     ]
 
 
-def allocate(total: int, claims: Sequence[Claim], floor: float = 0.05) -> list[int]:
+def allocate(total: int, claims: Sequence[Claim]) -> list[int]:
     """Each member's calls, in the order of the claims; they sum to what may be spent of the total.
 
     By largest remainder, ties by name; what exceeds a member's own limit goes to the others by the
     same rule; while the total covers it, a zero takes one from the largest (ties: highest ease).
     """
     share = dict(
-        zip((claim.name for claim in claims), weights([c.ease for c in claims], floor), strict=True)
+        zip((claim.name for claim in claims), weights([c.ease for c in claims]), strict=True)
     )
     granted: dict[str, int] = {}
     left = min(total, sum(claim.own for claim in claims))

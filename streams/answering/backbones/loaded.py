@@ -58,7 +58,6 @@ class LoadedModel(ABC, Generic[M]):
     """
 
     simulated = False
-    priced = False
     kind: ClassVar[str]
 
     def __init__(self, path: str | Path | None, slots: int) -> None:

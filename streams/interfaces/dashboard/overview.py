@@ -31,11 +31,11 @@ class Running:
     last_ms: int | None
 
 
-def running(live_log: LiveLog, log: SqliteLog, most: int = SHOWN) -> list[Running]:
+def running(live_log: LiveLog, log: SqliteLog) -> list[Running]:
     """The episodes under way, those first that began last."""
     # The newest: an episode that hangs for hours is on the list of all that
     # run, and would fill this one.
-    latest = sorted(live_log.open.items(), key=lambda each: -each[1])[:most]
+    latest = sorted(live_log.open.items(), key=lambda each: -each[1])[:SHOWN]
     sorts = {"p": "problem", "b": "learning", "q": "probe"}
     found: list[Running] = []
     for episode, since_ms in latest:

@@ -34,9 +34,9 @@ def wilson(share: float, count: float, level: float = LEVEL) -> tuple[float, flo
     return max(0.0, (middle - half) / whole), min(1.0, (middle + half) / whole)
 
 
-def of_outcomes(right: Iterable[bool], level: float = LEVEL) -> tuple[float, float] | None:
+def of_outcomes(right: Iterable[bool]) -> tuple[float, float] | None:
     """The interval of a share of outcomes, each of a problem of its own; unknown for none."""
-    return share_interval([(float(each), 1) for each in right], level)
+    return share_interval([(float(each), 1) for each in right])
 
 
 def share_interval(parts: Parts, level: float = LEVEL) -> tuple[float, float] | None:

@@ -28,7 +28,7 @@ from typing import TypeAlias
 from handlers.learning.calibrate import Calibrator, fit
 from handlers.learning.metrics import any_of_n
 from schemas.identity import hash01
-from streams.research.analysis.intervals import chance_interval, mean_interval, ratio_interval
+from streams.research.analysis.intervals import chance_interval, mean_interval
 from streams.research.analysis.statistics import beta_share
 
 ORDERS = 100
@@ -86,7 +86,6 @@ class Sampled:
     gain_interval: Interval | None = None
     price: float | None = None
     """Its tokens as a share of the standard vote's."""
-    price_interval: Interval | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,7 +351,6 @@ def _sampled(name: str, found: Sequence[_Outcome], standard: Sequence[_Outcome] 
         gain=fsum(gain for gain, _ in gains) / len(gains),
         gain_interval=mean_interval(gains),
         price=fsum(tokens) / fsum(theirs) if priced else None,
-        price_interval=ratio_interval(list(zip(tokens, theirs, strict=True))) if priced else None,
     )
 
 

@@ -215,16 +215,15 @@ def mcnemar(only_one: int, only_other: int) -> float:
     return min(1.0, tail / (1 << (n - 1))) if n else 1.0
 
 
-def least_found(
-    pairs: int, differing: float, power: float = 0.8, level: float = 0.05
-) -> float | None:
+def least_found(pairs: int, differing: float, power: float = 0.8) -> float | None:
     """The smallest true difference that ``mcnemar`` finds with a power; none where the largest is found less often.
 
     ``differing`` is the share of problems that just one of the two solves, of which a difference is at most all.
     Found to the tenth of a point.
     """
     steps = range(1, int(round(differing * 1_000, 6)) + 1)
-    few = [_few(n, level) for n in range(pairs + 1)]
+    # Of n that differ, how many of the rarer side are too many for a difference that is found.
+    few = [next(k for k in range(n + 1) if mcnemar(k, n - k) > 0.05) for n in range(pairs + 1)]
 
     def found(step: int) -> float:
         alone = (differing + step / 1_000) / (2 * differing)
@@ -237,11 +236,6 @@ def least_found(
     # It is found the more often the larger it is, so that the first can be halved towards.
     at = bisect_left(steps, power, key=found)
     return None if at == len(steps) else steps[at] / 1_000
-
-
-def _few(n: int, level: float) -> int:
-    """Of n that differ, how many of the rarer side are too many for a difference that is found."""
-    return next(k for k in range(n + 1) if mcnemar(k, n - k) > level)
 
 
 def _binomial(n: int, k: int, share: float) -> float:

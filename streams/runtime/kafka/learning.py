@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 from handlers.answers.grade import CHECKERS
@@ -62,6 +63,8 @@ class KafkaLearner:
         """Scopes whose next batch is larger than its log takes."""
         self.grading: dict[int, set[tuple[str, str]]] = defaultdict(set)
         """Grades that we stated in each partition."""
+        self.numbers = count()
+        """Tells tasks apart that grade: one episode may have several under way."""
 
     def partition(self, scope: str) -> int:
         """Where a scope's learning lies."""
@@ -156,7 +159,7 @@ class KafkaLearner:
         partition = self.partition(reflected.scope)
         if self.writer_of(partition) is None:
             return
-        name = f"b/grade/{episode}/{len(self.schedule.tasks)}/{id(feedback)}"
+        name = f"b/grade/{episode}/{next(self.numbers)}"
         self.schedule.start(name, self._grade_later(episode, reflected, feedback), partition)
 
     async def _grade_later(self, episode: str, reflected: Reflected, feedback: Feedback) -> None:

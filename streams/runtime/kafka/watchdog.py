@@ -24,10 +24,8 @@ class Watchdog:
         mark: Callable[[], object],
         busy: Callable[[], bool],
         still_s: float = STILL_S,
-        end: Callable[[], None] | None = None,
     ) -> None:
         self.mark, self.busy, self.still_s = mark, busy, still_s
-        self.end = end or give_up
         self.moved = self.seen = time.monotonic()
         self.last: object = None
         self.stopped = threading.Event()
@@ -61,7 +59,7 @@ class Watchdog:
                 self.moved = now
             before = now
             if not self.alive:
-                self.end()
+                give_up()
                 return
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.research.analysis.intervals import chance_interval, mean_interval, ratio_interval
+from streams.research.analysis.intervals import chance_interval, mean_interval
 from streams.research.analysis.sampling import (
     FITTED,
     Chain,
@@ -125,7 +125,6 @@ def test_intervals_are_over_problems_and_of_a_run_beside_them_pair_by_pair() -> 
     assert three.right == ceiling.right == pytest.approx(2 / 3)
     assert (three.interval, three.tokens) == (right, 33)
     assert (three.gain, three.gain_interval) == (0, (0, 0))
-    assert three.price_interval == pytest.approx((0.6, 0.6))
     assert ceiling.interval == right
     assert (ceiling.chains, ceiling.tokens, ceiling.gain) == (None, None, None)
     said = {"0": Ended(True, 1, 40), "1": Ended(True, 2, 60), "2": Ended(True, 3, 66)}
@@ -134,7 +133,6 @@ def test_intervals_are_over_problems_and_of_a_run_beside_them_pair_by_pair() -> 
     assert sampled.interval == chance_interval([(1.0, 1)] * 3)
     assert sampled.gain_interval == mean_interval([(0.0, 1), (1.0, 1), (0.0, 1)])
     assert sampled.price == pytest.approx(166 / 165)
-    assert sampled.price_interval == ratio_interval([(40, 50), (60, 55), (66, 60)])
     assert beside(known, "run", {"0": said["0"]}) is not None
 
 

@@ -12,7 +12,6 @@ from streams.answering.backbones.openvino.messages import Answered, Asked, Setti
 
 TOP_K, MIN_P = 40, 0.05
 """llama.cpp's defaults: from all of a vocabulary a draw is easily nonsense."""
-GIB = 1 << 30
 
 
 @dataclass(slots=True)
