@@ -27,6 +27,7 @@ from schemas.events.base import Event
 from schemas.events.episode import ProblemAdmitted
 from schemas.events.learning import PositionVoided, SeriesOpened, Timing
 from schemas.identity import digest, hash01, names_a_file
+from schemas.letters import PLAN, errors_of
 from schemas.problem import (
     Feedback,
     Limits,
@@ -54,7 +55,6 @@ from streams.runtime.embedded.queries.messages import run_of_problem, value_of
 from streams.runtime.room import need_room
 
 Order: TypeAlias = Literal["released", "shuffled"]
-PLAN = "__metalogue.plan"
 """Header of a refused line: how to produce it, once it is mended."""
 
 
@@ -355,15 +355,14 @@ class Producer:
         name, raw = self.subjects.letter(line.raw, self.plan.subject)
         key = f"{self.plan.source}:{line.number}:{name}"
         self.done.refused.append(Refusal(line, error, key))
-        headers = {
-            "__metalogue.errors.topic": "problems",
-            "__metalogue.errors.source": self.plan.source,
-            "__metalogue.errors.offset": line.number,
-            "__metalogue.errors.exception": error.code,
-            "__metalogue.errors.message": error.code if name == UNREAD else str(error),
-            PLAN: self.plan.as_header(),
-        }
-        self.messages.append(("dead-letters", key, headers, raw))
+        errors = errors_of(
+            "problems",
+            source=self.plan.source,
+            offset=line.number,
+            exception=error.code,
+            message=error.code if name == UNREAD else str(error),
+        )
+        self.messages.append(("dead-letters", key, {**errors, PLAN: self.plan.as_header()}, raw))
 
     def _commands(self) -> Iterator[tuple[str, str, Event]]:
         for scope, places in self.places.items():

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from schemas.identity import canonical, digest
+from schemas.letters import errors_of
 from schemas.problem import Feedback
 from schemas.written import feedback_of
 from streams.interfaces.cli.dead_letters import option
 from streams.interfaces.cli.errors import FAILED, OK, usage
-from streams.interfaces.cli.letters import ERRORS, kept_as
+from streams.interfaces.cli.letters import kept_as
 from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.output import flush, out, out_json, say
 from streams.interfaces.cli.refusals import Refusals
@@ -123,14 +124,13 @@ def _publish(log: SqliteLog, source: str, told: Told) -> None:
         keys.append(f"{TOPIC}:{source}:{line.number}:{name}")
         # Of a line that nobody could read it is unknown whom it is about. What is wrong with it
         # would quote it in the clear, where no erasure reaches: only the code is kept.
-        why = {
-            "topic": TOPIC,
-            "source": source,
-            "offset": line.number,
-            "exception": error.code,
-            "message": error.code if name == UNREAD else str(error),
-        }
-        headers: dict[str, Any] = {f"{ERRORS}{part}": value for part, value in why.items()}
+        headers = errors_of(
+            TOPIC,
+            source=source,
+            offset=line.number,
+            exception=error.code,
+            message=error.code if name == UNREAD else str(error),
+        )
         letters.append(("dead-letters", keys[-1], headers, raw))
     # Kept before any is told of, in one commit: what is told names the letter's number.
     if letters:

@@ -14,9 +14,9 @@ from urllib.parse import quote
 import orjson
 
 from schemas.identity import episode_parts
+from schemas.letters import ERRORS
 from schemas.settings import near
 from streams.interfaces.cli.errors import USAGE, CliError, usage
-from streams.interfaces.cli.letters import ERRORS
 from streams.runtime.embedded.queries import episodes, messages
 from streams.runtime.embedded.queries.letters import letters
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from schemas.letters import ERRORS
 from streams.core.topology import TOPICS
 from streams.interfaces.cli.errors import usage
 from streams.producing.sources import LINE_BYTES, SourceLine
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 TRACES = "traces"
 """No topic of a log: lines of files that other tools wrote are refused before they are on one."""
-ERRORS = "__metalogue.errors."
 
 
 @dataclass(frozen=True, slots=True)

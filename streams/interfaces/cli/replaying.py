@@ -6,11 +6,12 @@ from contextlib import suppress
 from hashlib import sha256
 
 from schemas.identity import digest
+from schemas.letters import ERRORS, PLAN
 from schemas.problem import Feedback, Problem
 from streams.engine.policies import find
 from streams.interfaces.cli.feedback import message
-from streams.interfaces.cli.letters import ERRORS, TRACES, DeadLetter
-from streams.producing.produce import PLAN, Plan, Producer
+from streams.interfaces.cli.letters import TRACES, DeadLetter
+from streams.producing.produce import Plan, Producer
 from streams.producing.sources import BadLine, NoSource, SourceLine, lines_of, parse_as
 from streams.producing.traces.taking import Plan as TracePlan
 from streams.producing.traces.taking import Taker

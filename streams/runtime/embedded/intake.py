@@ -13,6 +13,7 @@ from schemas.carried import TooMuch, carried, of_text
 from schemas.events.codec import decode
 from schemas.events.episode import ProblemAdmitted
 from schemas.identity import digest, episode_id, names_a_file, run_id, scope_id
+from schemas.letters import errors_of
 from schemas.problem import Problem
 from schemas.record import Record
 from schemas.settings import NO_PROMPTS, PROMPTS, BadSetting, PromptWords
@@ -220,10 +221,6 @@ class Intake:
         self, offset: int, key: str, headers: dict[str, Any], value: bytes, why: str
     ) -> None:
         """A dead letter with its own bytes as they came, in the commit that passes it over: nothing is lost."""
-        errors = {
-            "__metalogue.errors.topic": "problems",
-            "__metalogue.errors.offset": offset,
-            "__metalogue.errors.message": why,
-        }
+        errors = errors_of("problems", offset=offset, message=why)
         name = f"problems/{offset}/{digest(key)}"
         self.writer.send("dead-letters", name, value, headers | errors)

@@ -10,6 +10,7 @@ from handlers.answers.grade import CHECKERS
 from schemas.events.episode import EpisodeClosed, ProblemAdmitted
 from schemas.events.learning import Graded, Reflected
 from schemas.identity import canonical, digest
+from schemas.letters import errors_of
 from schemas.problem import Feedback
 from schemas.written import feedback_of
 from streams.answering.grading.grader import Grading
@@ -69,11 +70,7 @@ class Labels:
         for offset, key, headers, value in found:
             feedback = self._remember(offset, value)
             if feedback is None:
-                errors = {
-                    "__metalogue.errors.topic": "feedback",
-                    "__metalogue.errors.offset": offset,
-                    "__metalogue.errors.message": self.refused,
-                }
+                errors = errors_of("feedback", offset=offset, message=self.refused)
                 name = f"feedback/{offset}/{digest(key)}"
                 self.writer.send("dead-letters", name, value, headers | errors)
             else:

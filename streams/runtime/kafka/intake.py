@@ -15,6 +15,7 @@ from typing import Any
 from handlers.policies.base import Policy
 from schemas.events.episode import ProblemAdmitted
 from schemas.identity import text_digest
+from schemas.letters import errors_of
 from schemas.problem import Feedback
 from schemas.settings import NO_PROMPTS, PromptWords
 from state.journal import Fenced
@@ -160,16 +161,16 @@ class Intake:
         """A dead letter: the bytes as they came, as far as its topic takes them, and why."""
         self.refused += 1
         at = now_ms()
-        said = {
-            "__metalogue.errors.topic": topic,
-            "__metalogue.errors.partition": message.partition,
-            "__metalogue.errors.offset": message.offset,
-            "__metalogue.errors.exception": error.code,
-            "__metalogue.errors.message": str(error),
-            "__metalogue.errors.attempts": 1,
-            "__metalogue.errors.first": at,
-            "__metalogue.errors.last": at,
-        }
+        said = errors_of(
+            topic,
+            partition=message.partition,
+            offset=message.offset,
+            exception=error.code,
+            message=str(error),
+            attempts=1,
+            first=at,
+            last=at,
+        )
         lane = self.appender.lane(self.place.dead(topic), message.partition)
         key = letter_key(topic, message)
         letter = KafkaDeadLetter(key, message.value, theirs(headers), as_headers(said))

@@ -10,6 +10,7 @@ import orjson
 from schemas.carried import of_text
 from schemas.events.base import Event
 from schemas.events.codec import as_written
+from schemas.letters import ERRORS, PLAN
 from schemas.written import feedback_of
 from streams.engine.policies import find
 from streams.runtime.embedded.intake import SCOPE
@@ -24,7 +25,7 @@ Message = tuple[str, str, Mapping[str, Any], bytes]
 Command = tuple[str, str, Event]
 ORDER = {"feedback": 0, "problems": 1, "dead-letters": 2}
 """Labels first: a problem must not be closed before its label is there."""
-JSON_HEADERS = frozenset({"__metalogue.plan"})
+JSON_HEADERS = frozenset({PLAN})
 
 
 async def publish(
@@ -60,7 +61,7 @@ def _send(appender: Appender, partitions: int, message: Message) -> Lane:
     topic, key, headers, value = message
     place = appender.place
     if topic == "dead-letters":
-        meant = str(headers.get("__metalogue.errors.topic", "problems"))
+        meant = str(headers.get(f"{ERRORS}topic", "problems"))
         name = place.dead(meant if meant in ("problems", "feedback") else "problems")
         raw: Headers = [
             (n, v.encode() if isinstance(v, str) else orjson.dumps(v)) for n, v in headers.items()
