@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from msgspec import structs
 
@@ -36,6 +36,8 @@ from state.folds.learned import Learned
 # A consolidation that was refused, or kept what there was, put no word of the batch into the
 # rules.
 WRITTEN = ("consolidated",)
+JournalOf: TypeAlias = Callable[[str], Mapping[str, Event]]
+"""The record of an episode by address."""
 
 
 # A port with one implementation for each log, and one for tests.
@@ -201,25 +203,26 @@ class Forgetting:
         )
 
 
-def taught(journal_of: Callable[[str], Mapping[str, Event]], memory: Memory) -> Mapping[str, Event]:
+def taught(journal_of: JournalOf, memory: Memory) -> Mapping[str, Event]:
     """The record of the newest revision that was learned, not only given other vectors."""
-    revision = memory.revision
-    while True:
-        journal = journal_of(learning_id(memory.scope, memory.number, revision))
-        closed = journal["batch"]
-        if not revision or not isinstance(closed, BatchClosed) or closed.embedder is None:
-            return journal
-        revision -= 1
+    return _newest(journal_of, memory, lambda closed: closed.embedder is None)
 
 
-def stated(journal_of: Callable[[str], Mapping[str, Event]], memory: Memory) -> Mapping[str, Event]:
+def stated(journal_of: JournalOf, memory: Memory) -> Mapping[str, Event]:
     """The record of the newest revision in which somebody could be asked, and so state what was learned."""
+    return _newest(journal_of, memory, lambda closed: not closed.embedder and not closed.regraded)
+
+
+def _newest(
+    journal_of: JournalOf, memory: Memory, is_such: Callable[[BatchClosed], bool]
+) -> Mapping[str, Event]:
+    """The record of the newest such revision; the first is always one."""
     revision = memory.revision
     while True:
         journal = journal_of(learning_id(memory.scope, memory.number, revision))
         closed = journal["batch"]
         assert isinstance(closed, BatchClosed)
-        if not revision or not (closed.embedder or closed.regraded):
+        if not revision or is_such(closed):
             return journal
         revision -= 1
 
