@@ -24,7 +24,7 @@ class TableSet:
     ) -> None:
         self.folder, self.source = folder, source
         self.tables: dict[str, Table] = {name: TABLES[name] for name in names}
-        self.told: Told = told or _nobody
+        self.told: Told = told or (lambda text: None)
         self.open_tables: dict[str, LanceTable] = {}
         self.dimensions: int | None = None
 
@@ -117,10 +117,6 @@ class TableSet:
     def hashes(self) -> dict[str, str]:
         """The sum of each table's row hashes: equal sums, equal content."""
         return {name: f"{table.total:032x}" for name, table in self.open_tables.items()}
-
-
-def _nobody(text: str) -> None:
-    return
 
 
 def _short(error: BaseException) -> str:

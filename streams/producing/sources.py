@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from schemas.identity import canonical
 from schemas.problem import ProblemRecord, finite
-from schemas.written import DECOMPOSED, TWICE, Twice, is_composed, once
+from schemas.written import DECOMPOSED, TWICE, Twice, is_composed, loads
 from streams.support import datasets
 
 M = TypeVar("M", bound=BaseModel)
@@ -141,11 +141,9 @@ def _check_values(text: str, value: dict[str, Any]) -> None:
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=once)
+        return loads(text)
     except json.JSONDecodeError as error:
         raise BadLine(error.colno, "", f"not JSON: {error.msg}", "input.json") from error
-    except RecursionError as error:
-        raise BadLine(1, "", "not JSON: nested too deep", "input.json") from error
     except Twice as error:
         field = error.name[:FIELD_CHARS]
         raise BadLine(_column(text, error.name, 2), field, TWICE, "input.field") from error
@@ -153,10 +151,6 @@ def _json(text: str) -> Any:
         # Python refuses numbers of thousands of digits, and its advice on that is for programmers.
         said, _, _ = str(error).partition("; use sys.")
         raise BadLine(1, "", f"not JSON: {said}"[:200], "input.json") from error
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON number")
 
 
 _FOUND: dict[type[Any], str] = {
