@@ -15,7 +15,7 @@ from typing import Literal
 from handlers.learning.beliefs import KNOWN
 from handlers.policies.base import Conclusion, Task
 from handlers.policies.mgv.allocate import Claim, allocate, equal_shares
-from handlers.policies.mgv.attempt import Attempt, Context, assure, equal, execute, known
+from handlers.policies.mgv.attempt import Attempt, Context, assure, end_of, equal, execute, known
 from handlers.policies.mgv.feel import diagnose, feel_ease, feel_knowing, stated
 from handlers.policies.mgv.knowledge import Knowledge, Mind, kept_rounds, remember, remind
 from handlers.policies.mgv.settings import AcquisitionSettings
@@ -243,10 +243,4 @@ def concluded(each: Learner, mastered: bool, settings: AcquisitionSettings) -> C
     if each.stopped is not None and settings.on_stop == "withhold":
         best = None
     ended = "mastered" if mastered else "limit" if each.stopped else "max_rounds"
-    return Conclusion(
-        answer=None if best is None else best.answer,
-        ended_by=ended,
-        confidence=None if best is None else best.q,
-        confidence_source=None if best is None or best.q is None else best.told_by,
-        limit=each.stopped,
-    )
+    return end_of(best, ended, each.stopped)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from handlers.answers.alike import alike
 from handlers.learning.elementary import exp
+from handlers.policies.base import Conclusion
 from handlers.policies.facts import voted
 from handlers.policies.mgv.knowledge import Mind
 from handlers.policies.mgv.signals import Felt, exclusive
@@ -77,6 +78,19 @@ class Attempt:
     def results(self) -> int:
         """Sub-goals that have a result."""
         return len(self.last.items("Results")) if self.samples else 0
+
+
+def end_of(made: Attempt | None, ended: str, limit: str | None) -> Conclusion:
+    """The end with an attempt's answer, or with none."""
+    if made is None:
+        return Conclusion(answer=None, ended_by=ended, limit=limit)
+    return Conclusion(
+        answer=made.answer,
+        ended_by=ended,
+        confidence=made.q,
+        confidence_source=None if made.q is None else made.told_by,
+        limit=limit,
+    )
 
 
 def equal(one: str | None, other: str | None) -> bool:

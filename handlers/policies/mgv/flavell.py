@@ -15,7 +15,16 @@ from handlers.learning.cosine import cosine
 from handlers.learning.texts import answer_type
 from handlers.policies.base import Conclusion, Task
 from handlers.policies.mgv.abandon import Gone, criterion
-from handlers.policies.mgv.attempt import Attempt, Context, assure, equal, execute, known, surest
+from handlers.policies.mgv.attempt import (
+    Attempt,
+    Context,
+    assure,
+    end_of,
+    equal,
+    execute,
+    known,
+    surest,
+)
 from handlers.policies.mgv.feel import feel_difficulty, shown_cases, stated
 from handlers.policies.mgv.knowledge import Mind, kept_rounds, remember, remind
 from handlers.policies.mgv.settings import FlavellSettings, rule_constants
@@ -314,10 +323,4 @@ def concluded(run: Regulation, ended: str, limit: str | None) -> Conclusion:
     best = run.rounds[-1].made if ended == "goal" else surest(tried)
     if ended != "goal" and run.settings.on_stop == "withhold":
         best = None
-    return Conclusion(
-        answer=None if best is None else best.answer,
-        ended_by=ended,
-        confidence=None if best is None else best.q,
-        confidence_source=None if best is None or best.q is None else best.told_by,
-        limit=limit,
-    )
+    return end_of(best, ended, limit)

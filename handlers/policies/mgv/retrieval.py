@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from handlers.policies.base import Conclusion, Task
-from handlers.policies.mgv.attempt import Attempt, Context, assure, execute, known, surest
+from handlers.policies.mgv.attempt import Attempt, Context, assure, end_of, execute, known, surest
 from handlers.policies.mgv.feel import feel_knowing, shown_cases
 from handlers.policies.mgv.knowledge import Mind, kept_rounds, remember, remind
 from handlers.policies.mgv.satisfice import (
@@ -74,13 +74,7 @@ def solve(task: Task, settings: RetrievalSettings) -> Steps[Conclusion]:
         yield kept(search)
     if made is None and settings.on_stop == "best":
         made = search.best
-    return Conclusion(
-        answer=None if made is None else made.answer,
-        ended_by=ended,
-        confidence=None if made is None else made.q,
-        confidence_source=None if made is None or made.q is None else made.told_by,
-        limit=limit,
-    )
+    return end_of(made, ended, limit)
 
 
 def seek(search: Search) -> Steps[tuple[str, Attempt | None]]:
