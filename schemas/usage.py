@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from msgspec import structs
 
@@ -82,8 +82,8 @@ _figures = attrgetter(*FIGURES)
 def total(parts: Iterable[Any]) -> Usage:
     """The sum of what has a usage's figures (usages, completions); the empty sum is zero, which is known."""
     given = list(parts)
-    columns = zip(*map(_figures, given), strict=True)
-    sums: dict[str, Any] = dict(zip(FIGURES, map(_sum, columns), strict=False))
+    columns: Iterable[tuple[Any, ...]] = zip(*map(_figures, given), strict=True)
+    sums: dict[str, Any] = {n: total_of(each) for n, each in zip(FIGURES, columns, strict=False)}
     took = (each.embedding for each in given if isinstance(each, Usage))
     # The empty sum is zero, and known to be: nothing was asked.
     return Usage(**sums, embedding=together(took)) if sums else NOTHING
@@ -94,11 +94,13 @@ def together(parts: Iterable[Embedding | None]) -> Embedding | None:
     known = [part for part in parts if part is not None]
     if not known:
         return None
-    columns = zip(*map(structs.astuple, known), strict=True)
-    sums: dict[str, Any] = dict(zip(Embedding.__struct_fields__, map(_sum, columns), strict=True))
+    columns: Iterable[tuple[Any, ...]] = zip(*map(structs.astuple, known), strict=True)
+    names = Embedding.__struct_fields__
+    sums: dict[str, Any] = {n: total_of(each) for n, each in zip(names, columns, strict=True)}
     return Embedding(**sums)
 
 
-def _sum(figures: tuple[float | None, ...]) -> float | None:
+def total_of(figures: Sequence[N | None]) -> N | None:
+    """The sum; unknown where one of them is, for what nobody counted is not nothing."""
     known = [figure for figure in figures if figure is not None]
-    return sum(known) if len(known) == len(figures) else None
+    return cast("N", sum(known)) if len(known) == len(figures) else None

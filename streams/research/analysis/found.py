@@ -151,12 +151,6 @@ def by_problem(units: Iterable[Unit]) -> dict[str, float | None]:
     return {at: fsum(mine) / len(mine) if mine else None for at, mine in found.items()}
 
 
-def total_of(counts: Sequence[int | None]) -> int | None:
-    """The sum; unknown where one of them is, for what nobody counted is not nothing."""
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
-
-
 def each(pick: Callable[[Case], float | None]) -> Units:
     """One unit for every case."""
     # One unit even where it is unknown, for what is left out must be counted.

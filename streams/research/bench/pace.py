@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from schemas.questions import Sampling
+from schemas.usage import total_of
 from streams.core.backbone import Backbone, ModelReply, ModelRequest, SetupBroken
-from streams.research.analysis.found import total_of
 from streams.research.analysis.report import number, share, table
 from streams.support.child import python
 

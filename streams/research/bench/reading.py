@@ -15,8 +15,8 @@ import msgspec
 from handlers.answers.extract import mentioned
 from handlers.answers.grade import References, grade_reference
 from schemas.events.episode import Completed
+from schemas.usage import total_of
 from streams.research.analysis.cases import RIGHT, Case
-from streams.research.analysis.found import total_of
 from streams.research.analysis.report import number, share, table
 from streams.research.analysis.statistics import paired_interval
 

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from schemas.usage import total_of
 from state.folds.costs import Spent
 from streams.engine.policies import NoPolicy, find
 from streams.research.analysis.figures import confidences, outcomes
-from streams.research.analysis.found import total_of
 from streams.research.bench.answered import Answers
 from streams.research.bench.compare import (
     Groups,

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, TypeAlias
 from handlers.answers.alike import kinds
 from schemas.events.episode import Completed, EpisodeOpened, ProblemAdmitted
 from schemas.events.reasoning import Generated
+from schemas.usage import total_of
 from streams.engine.policies import find
 from streams.replay.unread import How, unread
 from streams.replay.verify import Verifier
 from streams.research.analysis.cases import Case, Reading, name_of, read, role_of
-from streams.research.analysis.found import total_of
 from streams.research.analysis.intervals import of_outcomes
 from streams.research.analysis.sampling import (
     Chain,

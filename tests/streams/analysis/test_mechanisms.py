@@ -15,7 +15,7 @@ from schemas.events.monitoring import ExperienceFelt
 from schemas.events.reasoning import ControllerActed, Generated
 from schemas.events.search import NodeRepaired, OracleScored
 from schemas.events.strategy import RewardJudged, StrategyChosen
-from schemas.usage import Usage
+from schemas.usage import Usage, total_of
 from streams.research.analysis import mechanisms as of
 from streams.research.analysis.cases import Case
 from streams.research.analysis.found import (
@@ -27,7 +27,6 @@ from streams.research.analysis.found import (
     mean_of,
     over,
     share_of,
-    total_of,
 )
 from streams.research.analysis.intervals import (
     bounded_interval,
