@@ -23,6 +23,7 @@ from streams.replay.claimed import Sort
 from streams.replay.left_out import Leftovers
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.queries import messages, problems
+from streams.runtime.embedded.queries.messages import as_bytes
 from streams.runtime.kafka.admission import foreign
 
 LATER_IN_ANSWERS = (("plain",), ("judgements",), ("confidence_source", "calibrated"))
@@ -155,7 +156,7 @@ def problem_of(value: bytes | str) -> Problem | None:
     except ValidationError:
         try:
             # A file keeps a message as text where it is one, and a foreign client's is read as bytes.
-            return foreign(value if isinstance(value, bytes) else value.encode())[0]
+            return foreign(as_bytes(value))[0]
         except BadLine:
             return None
 

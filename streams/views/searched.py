@@ -15,6 +15,7 @@ from schemas.events.search import (
     ThoughtsKept,
     ValueBackedUp,
 )
+from streams.views.words import two
 
 Saying = tuple[str, str, str]
 """Who, what, and the tone of it."""
@@ -28,7 +29,7 @@ def searched(fact: Event) -> Saying | None:
             return "frontier", f"{fact.chosen} at {best:.2f}, first of {len(fact.scores)}", "dim"
         case NodeExpanded():
             children = ", ".join(
-                f"{child.node} {child.strategy} {value(child.value)}"
+                f"{child.node} {child.strategy} {two(child.value)}"
                 if child.repeats is None
                 else f"{child.node} repeats {child.repeats}"
                 for child in fact.children
@@ -37,11 +38,11 @@ def searched(fact: Event) -> Saying | None:
         case NodePruned():
             return "pruned", f"{fact.node} at {fact.value:.2f}", "bad"
         case NodeRepaired():
-            change = f"{fact.before:.2f} → {value(fact.value)}, kept the {fact.kept}"
+            change = f"{fact.before:.2f} → {two(fact.value)}, kept the {fact.kept}"
             return "repaired", f"{fact.node} from step {fact.step} as {fact.into}: {change}", "warn"
         case SearchDecided():
-            said = f"{fact.action} {fact.node or 'nothing'} at {value(fact.value)}"
-            return "search", f"{said}, trust {value(fact.confidence)}, {fact.calls} calls", "good"
+            said = f"{fact.action} {fact.node or 'nothing'} at {two(fact.value)}"
+            return "search", f"{said}, trust {two(fact.confidence)}, {fact.calls} calls", "good"
         case _:
             return _assessed(fact)
 
@@ -51,15 +52,15 @@ def _assessed(fact: Event) -> Saying | None:
     match fact:
         case OracleScored():
             low = f", step {fact.low} is low" if fact.low is not None else ""
-            rewards = " ".join(map(value, fact.rewards))
-            return "oracle", f"{rewards}: {value(fact.value)}{low}{_read(fact.parse)}", ""
+            rewards = " ".join(map(two, fact.rewards))
+            return "oracle", f"{rewards}: {two(fact.value)}{low}{_read(fact.parse)}", ""
         case ConfidenceStated():
-            return "confidence", f"{value(fact.value)}{_read(fact.parse)}", ""
+            return "confidence", f"{two(fact.value)}{_read(fact.parse)}", ""
         case ThoughtJudged():
             # A judgement that could not be read leaves a number that the search goes on with.
             # Nobody gave it, so no screen shows it as a value.
             known = fact.parse != "defaulted"
-            return "judge", f"{value(fact.value if known else None)}{_read(fact.parse)}", ""
+            return "judge", f"{two(fact.value if known else None)}{_read(fact.parse)}", ""
         case ThoughtsKept():
             return "kept", f"{' '.join(fact.kept)}, of {len(fact.values)}", ""
         case ValueBackedUp():
@@ -67,11 +68,6 @@ def _assessed(fact: Event) -> Saying | None:
             return "backed up", path, "dim"
         case _:
             return None
-
-
-def value(number: float | None) -> str:
-    """Two decimals; a dash for what is unknown."""
-    return "–" if number is None else f"{number:.2f}"
 
 
 def _read(parse: str) -> str:

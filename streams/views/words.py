@@ -150,6 +150,11 @@ def seconds(value: float | None) -> str:
     return "time unknown" if value is None else f"{value:.1f} s"
 
 
+def two(value: float | None) -> str:
+    """Two decimals; a dash for what is unknown."""
+    return "–" if value is None else f"{value:.2f}"
+
+
 def cost(value: float | None, known: bool = True) -> str:
     """``cost 0.0123``, or ``cost unknown``."""
     return "cost unknown" if value is None or not known else f"cost {value:.4g}"

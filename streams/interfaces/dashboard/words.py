@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from schemas.events.codec import plain
 from schemas.identity import is_taken
 from streams.views.facts import headline
-from streams.views.words import clean, count, counted, graded, kilo, one_line, plural
+from streams.views.words import clean, count, counted, graded, kilo, one_line, plural, two
 
 # Unknown is never shown as 0: a dash or a word stands for it in every column.
 # What a model or a client wrote is escaped by templates; `clean` takes out what
@@ -62,11 +62,6 @@ def seconds(value: float | None) -> str:
 def share(value: float | None, digits: int = 0) -> str:
     """A share in per cent; a dash for what is unknown."""
     return "–" if value is None else f"{value:.{digits}%}"
-
-
-def two(value: float | None) -> str:
-    """Two decimals; a dash for what is unknown."""
-    return "–" if value is None else f"{value:.2f}"
 
 
 def points(value: float | None) -> str:

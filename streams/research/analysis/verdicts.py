@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import orjson
 from msgspec import structs
 
-from handlers.answers.grade import CODE, References
+from handlers.answers.grade import CODE, References, aliases_of
 from handlers.policies.answer_judge import JUDGED
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeClosed, EpisodeOpened
@@ -69,14 +69,9 @@ def undecided(cases: Iterable[Case]) -> list[Case]:
         # A member of a set has no record of its own to fork, and references of code are tests.
         if case.opened.within is not None or CODE in (case.problem.dataset, case.problem.domain):
             continue
-        if len(answer) + sum(map(len, aliases(reference))) <= MOST_CHARS:
+        if len(answer) + sum(map(len, aliases_of(reference))) <= MOST_CHARS:
             found.append(case)
     return found
-
-
-def aliases(reference: References) -> tuple[str, ...]:
-    """A reference as the texts that it may be."""
-    return (reference,) if isinstance(reference, str) else tuple(reference)
 
 
 async def judge(
@@ -87,7 +82,7 @@ async def judge(
 
     async def one(case: Case) -> Forked:
         assert case.reference is not None
-        settings = {"answer": case.closed.answer, "references": list(aliases(case.reference))}
+        settings = {"answer": case.closed.answer, "references": list(aliases_of(case.reference))}
         async with room:
             # From the very first address on: a judge sees
             # the answer, and nothing of how it came about.
@@ -128,7 +123,7 @@ def verdicts(
         reference = reference_of(opened.parent)
         if not isinstance(judged, EpisodeClosed) or reference is None:
             continue
-        if (put.get("answer"), put.get("references")) == (judged.answer, [*aliases(reference)]):
+        if (put.get("answer"), put.get("references")) == (judged.answer, [*aliases_of(reference)]):
             judge, said = f"{JUDGED.name}@{opened.policy_version}", closed.answer or ""
             # Journals come in the order of the log, so the newest verdict is the one that stays.
             found[opened.parent] = Verdict(_SAID.get(said, "unclear"), judge, opened.backbones, run)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from schemas.events.codec import BadEvent
+from streams.runtime.embedded.queries.messages import as_bytes
 
 if TYPE_CHECKING:
     from streams.replay.cut import Cut
@@ -78,7 +79,7 @@ def lines_of(
     lain = log.db.execute(HAS_LAIN).fetchone()
     for row in log.db.execute(query, (topic, messages, after[1])):
         offset, name, key, at_ms, headers, value = row
-        raw = value if isinstance(value, bytes) else value.encode()
+        raw = as_bytes(value)
         line: dict[str, Any] = {"offset": offset, "topic": name, "key": key, "at_ms": at_ms}
         line["headers"] = orjson.loads(headers)
         try:

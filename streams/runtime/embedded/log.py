@@ -26,6 +26,7 @@ from streams.runtime.embedded.files import (
     is_full,
     unlocked,
 )
+from streams.runtime.embedded.queries.messages import as_bytes
 from streams.runtime.embedded.rows import (
     COLUMNS,
     INSERT,
@@ -177,13 +178,7 @@ class SqliteLog:
             (topic, after, limit),
         )
         for offset, key, headers, value in rows:
-            yield (
-                offset,
-                key,
-                orjson.loads(headers),
-                # Other tools that write SQLite put text where we put bytes.
-                value if isinstance(value, bytes) else value.encode(),
-            )
+            yield offset, key, orjson.loads(headers), as_bytes(value)
 
     def has_message(self, topic: str, key: str) -> bool:
         """Whether a message with this key is on the topic."""
