@@ -69,8 +69,7 @@ from streams.core.backbone import (
 from streams.core.defects import describe
 from streams.core.drive import Paused, Run, Waiting
 from streams.core.grants import Grant
-from streams.core.seeds import is_used
-from streams.core.twins import seed_address
+from streams.core.seeds import is_used, seed_address
 
 if TYPE_CHECKING:
     from state.mirror import Mirrors

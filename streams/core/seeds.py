@@ -1,4 +1,4 @@
-"""Which calls an endpoint must be told a seed for, and which only ask a question.
+"""Under which address a call draws its seed; which calls are told one, and which only ask a question.
 
 A seed is sent where something uses it: where a person chose it (another seed or pass, a sample of a fork), in
 probes, whose sides share their luck, and in ``paper``, whose runs are to be made again; and where one prompt
@@ -8,9 +8,11 @@ and the simulator, always draw by it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from schemas.events.episode import Completed, EpisodeOpened
+from schemas.events.base import Event
+from schemas.events.episode import Completed, EpisodeOpened, Forked
 from schemas.problem import Problem
 from schemas.questions import Complete
 
@@ -34,3 +36,25 @@ def is_used(run: Run, question: Complete, asked: str, address: str) -> bool:
     # the very same reply from a server that remembers.
     known = run.journal.values()
     return any(isinstance(each, Completed) and each.asked == asked for each in known)
+
+
+def seed_address(journal: Mapping[str, Event], address: str) -> str:
+    """The address under which a call draws its seed: a twin's place stands for its first sibling's.
+
+    Twins are lanes that share it, so that nothing but what they are told sets them apart.
+    In ``7.1.3`` the parts are in turn a place and a lane: the call is the fourth of lane 1 at 7.
+
+    Source: trainable graph memory, Algorithm 2 (both sides of a pair under the same seed).
+    """
+    # Nearly every call stands outside of lanes, and needs no search.
+    if "." not in address:
+        return address
+    parts = address.split(".")
+    shared = list(parts)
+    for lane in range(1, len(parts), 2):
+        forked = journal.get(".".join(parts[:lane]))
+        if isinstance(forked, Forked) and forked.twins:
+            # Only this fork's lanes share their luck. Forks around it or within it keep
+            # their lanes apart.
+            shared[lane] = "0"
+    return ".".join(shared)

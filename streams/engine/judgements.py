@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import Any, TypeAlias
 
 from schemas.events.learning import Reflected
+from schemas.identity import digest
 from schemas.problem import Feedback
 
 Said: TypeAlias = tuple[int, Feedback]
@@ -21,6 +22,11 @@ def subject_of(feedback: Feedback) -> Subject:
     if feedback.episode is not None:
         return (feedback.episode,)
     return feedback.domain or "", feedback.problem_id or ""
+
+
+def feedback_name(feedback: Feedback) -> str:
+    """Feedback is known by its content: saying it twice is saying it once."""
+    return digest(feedback.model_dump(mode="json", exclude_none=True))
 
 
 class Judgements:

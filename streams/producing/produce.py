@@ -44,7 +44,6 @@ from streams.engine.policies import NoPolicy
 from streams.engine.prompts.catalogue import need_known, usual_of
 from streams.producing.others import Others
 from streams.producing.perturbing import Perturbation, perturb
-from streams.producing.positions import Places
 from streams.producing.sources import BadLine, SourceLine, parse
 from streams.producing.subjects import UNREAD, Subjects
 from streams.producing.typed import BadType, need_same_type, type_mark, with_known_type
@@ -55,7 +54,6 @@ from streams.runtime.embedded.queries.messages import run_of_problem, value_of
 from streams.runtime.room import need_room
 
 Order: TypeAlias = Literal["released", "shuffled"]
-"""Header of a refused line: how to produce it, once it is mended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +148,27 @@ class Produced:
     series: list[str] = field(default_factory=list[str])
     scopes: Counter[str] = field(default_factory=Counter[str])
     """How many new problems each scope has that learns."""
+
+
+@dataclass(slots=True)
+class Places:
+    """The positions of one scope's series: who holds each, and which are void from the start."""
+
+    policy: Policy[Any]
+    first: Problem
+    size: int = 0
+    voids: dict[int, str] = field(default_factory=dict[int, str])
+
+    def next(self) -> int:
+        """The next position."""
+        self.size += 1
+        return self.size - 1
+
+    def void(self, reason: str) -> None:
+        """A position that nobody will fill."""
+        # It takes a position all the same, or those behind it would move up and fall
+        # into other windows.
+        self.voids[self.next()] = reason
 
 
 class Producer:

@@ -25,8 +25,7 @@ from schemas.events.reasoning import (
 from schemas.spoken import spoken
 from streams.views.monitored import monitored
 from streams.views.searched import searched
-from streams.views.steered import steered
-from streams.views.weighed import weighed
+from streams.views.steered import steered, weighed
 from streams.views.words import one_line, plural, ranges
 
 Saying = tuple[str, str, str]

@@ -25,8 +25,7 @@ from streams.engine.judgements import Judgements
 from streams.engine.learner import Learner
 from streams.runtime.kafka.envelope import headers_of
 from streams.runtime.kafka.follow import Follower, Spot
-from streams.runtime.kafka.judged import KeptJudgements
-from streams.runtime.kafka.kept import KeptRows
+from streams.runtime.kafka.kept import KeptJudgements, KeptRows
 from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.snapshot import ViewSnapshot
 from streams.runtime.kafka.view import View, ViewRecords

@@ -24,7 +24,7 @@ from streams.answering.embedders.hashed import HashedEmbedder
 from streams.answering.world import World
 from streams.core.backbone import ModelReply, ModelRequest
 from streams.core.drive import Run, drive, replayed
-from streams.core.twins import seed_address
+from streams.core.seeds import seed_address
 from tests.papers.gm_says import BAD, GOOD, member, principle, remembering
 
 PUZZLE, NEAR = "4 5 6 10", "4 5 6 12"

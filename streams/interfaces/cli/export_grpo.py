@@ -13,8 +13,7 @@ from streams.interfaces.cli.output import out_bytes, out_json, say
 def export(log: str | None, file: str, *, reward: str, json: bool) -> int:
     """Write the groups to a file, or with - to standard output; the exit code."""
     from schemas.identity import canonical
-    from streams.research.training.groups import groups
-    from streams.research.training.rewards import REWARDS, Scored
+    from streams.research.training.groups import REWARDS, Scored, groups
 
     # Looked up rather than cast, so that types and the names on the command line stay one list.
     scored: Scored | None = next((each for each in REWARDS if each == reward), None)

@@ -5,7 +5,7 @@ again from the record, so the memory that was shown stands in them, and what a t
 prompt and never in a reply. Turns of one conversation are one sequence: what the model said in it is its own, with
 token log-probabilities where the backbone kept them; what came between is masked.
 
-Source: trainable graph memory, stage 3: eq. (5), (11), (12).
+Source: trainable graph memory, stage 3: eq. (5), (11), (12); settings (R: exact match as usual, or token F1).
 """
 
 # `groups` reads the log once for what was learned and graded, so that each episode's memory is
@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import orjson
 
@@ -37,11 +37,14 @@ from streams.core.drive import drive, replayed
 from streams.engine.episode import Work, prepare
 from streams.engine.learner import Learner
 from streams.engine.policies import NoPolicy, find, find_recorded
-from streams.research.training.rewards import Scored
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.queries import episodes, messages
 from streams.runtime.embedded.records import learned
 
+Scored: TypeAlias = Literal["exact_match", "f1"]
+"""By what a roll-out is rewarded: whether its answer is right, or how much of it is."""
+REWARDS: tuple[Scored, ...] = ("exact_match", "f1")
+"""``exact_match`` is what graded the episode: each domain's own checker, code and arithmetic too."""
 Labels: TypeAlias = dict[tuple[str, str], Any]
 """References by domain and problem."""
 

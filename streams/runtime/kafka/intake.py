@@ -19,13 +19,13 @@ from schemas.letters import errors_of
 from schemas.problem import Feedback
 from schemas.settings import NO_PROMPTS, PromptWords
 from state.journal import Fenced
+from streams.engine.judgements import feedback_name
 from streams.producing.sources import BadLine
 from streams.producing.typed import need_same_type, type_mark
 from streams.runtime.embedded.log import now_ms
 from streams.runtime.kafka.admission import Asked, Refused, asked
 from streams.runtime.kafka.append import Appender, Until, as_headers, message_headers
 from streams.runtime.kafka.letters import KafkaDeadLetter, letter_key, theirs
-from streams.runtime.kafka.names import feedback_name
 from streams.runtime.kafka.owned import Owned
 from streams.runtime.kafka.past import ClosedEpisodeIndex
 from streams.runtime.kafka.place import KafkaAddress, partition_of

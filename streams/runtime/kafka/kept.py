@@ -10,12 +10,20 @@ import fcntl
 import logging
 import sqlite3
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
+import orjson
+
+from schemas.identity import canonical
+from schemas.problem import Feedback
+from streams.engine.judgements import Judgements, Said, Subject, feedback_name, subject_of
 from streams.runtime.kafka.localfile import drop
 
 _log = logging.getLogger(__name__)
+SAID = "said"
+"""The part that judgements from outside are kept in."""
 MOST = 256
 """So many workers of one log may have a file each on one machine; more keep it in memory."""
 LAST = "\U0010ffff"
@@ -145,3 +153,44 @@ class KeptRows:
             drop(self.path)
         if self.lock is not None:
             self.lock.close()
+
+
+class KeptJudgements(Judgements):
+    """Feedback by what it speaks of, in rows: when, as the how manyth of its subject, and what."""
+
+    def __init__(self, rows: KeptRows) -> None:
+        super().__init__()
+        self.rows = rows
+        self._any: bool | None = None
+
+    def __bool__(self) -> bool:
+        """Whether anything was said at all."""
+        # Every worker asks this of each answer of all of them, and nobody but us puts any.
+        if self._any is None:
+            self._any = self.rows.has_any(SAID)
+        return self._any
+
+    def add(self, at: int, feedback: Feedback) -> bool:
+        """Keep a judgement. Returns whether it is new: saying it twice is saying it once."""
+        under = _under(subject_of(feedback))
+        known, key = self.rows.under(SAID, under), under + feedback_name(feedback)
+        if any(each == key for each, _ in known):
+            return False
+        body = canonical(feedback.model_dump(mode="json", exclude_unset=True))
+        # Its number too, since keys are in no order of time, and two judgements may come in one millisecond.
+        self.rows.put(SAID, key, b"%d %d " % (at, len(known)) + body)
+        self._any = True
+        return True
+
+    def about(self, subject: Subject) -> Sequence[Said]:
+        """What was said of a problem or an episode, in the order in which it came."""
+        if not self:
+            return ()
+        found = (body.split(b" ", 2) for _, body in self.rows.under(SAID, _under(subject)))
+        ordered = sorted((int(number), int(at), body) for at, number, body in found)
+        return [(at, Feedback.model_validate(orjson.loads(body))) for _, at, body in ordered]
+
+
+def _under(subject: Subject) -> str:
+    """What the keys of a subject begin with, and those of no other."""
+    return canonical(subject).decode()

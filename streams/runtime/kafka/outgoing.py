@@ -12,13 +12,13 @@ from schemas.events.base import Event
 from schemas.events.codec import as_written
 from schemas.letters import ERRORS, PLAN
 from schemas.written import feedback_of
+from streams.engine.judgements import feedback_name
 from streams.engine.policies import find
 from streams.runtime.embedded.intake import SCOPE
 from streams.runtime.embedded.log import now_ms
 from streams.runtime.kafka.append import Appender, Lane, message_headers
 from streams.runtime.kafka.envelope import Headers, headers_of, named
 from streams.runtime.kafka.letters import KafkaDeadLetter
-from streams.runtime.kafka.names import feedback_name
 from streams.runtime.kafka.place import partition_of
 
 Message = tuple[str, str, Mapping[str, Any], bytes]

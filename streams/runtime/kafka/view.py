@@ -47,8 +47,7 @@ from streams.runtime.faults import told
 from streams.runtime.kafka.envelope import LogRecord, NotOurs, data_of, read
 from streams.runtime.kafka.fence import CLAIMED, Fence
 from streams.runtime.kafka.follow import unheard
-from streams.runtime.kafka.judged import KeptJudgements
-from streams.runtime.kafka.kept import KeptRows
+from streams.runtime.kafka.kept import KeptJudgements, KeptRows
 from streams.runtime.kafka.letters import letter_key
 from streams.runtime.kafka.place import KafkaAddress, partition_of
 
