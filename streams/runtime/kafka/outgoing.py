@@ -15,9 +15,8 @@ from schemas.written import feedback_of
 from streams.engine.judgements import feedback_name
 from streams.engine.policies import find
 from streams.runtime.embedded.intake import SCOPE
-from streams.runtime.embedded.log import now_ms
-from streams.runtime.kafka.append import Appender, Lane, message_headers
-from streams.runtime.kafka.envelope import Headers, headers_of, named
+from streams.runtime.kafka.append import Appender, Lane, free, message_headers
+from streams.runtime.kafka.envelope import Headers, named
 from streams.runtime.kafka.letters import KafkaDeadLetter
 from streams.runtime.kafka.place import partition_of
 
@@ -50,8 +49,7 @@ async def publish(
         if scope is not None:
             index = partition_of(scope.encode(), partitions)
         lane = appender.lane(place.topic("events" if scope is None else "learning"), index)
-        headers = headers_of(event.kind, episode, address, now_ms())
-        lane.add((scope or episode).encode(), as_written(event).to_json(), headers)
+        free(lane, scope or episode, episode, address, as_written(event))
         lanes.add(lane)
     for lane in lanes:
         await lane.commit()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from streams.engine.progress import Outcome
 from streams.replay.verify import Verifier
-from streams.runtime.kafka import append, outgoing, ownership
+from streams.runtime.kafka import append, ownership
 from tests.contracts.runtimes import Life, in_one_process, on_kafka_in_memory
 from tests.laws.test_clock import JUMPS, Clock
 from tests.pupil import PUPIL, meant, problems, publication
@@ -30,7 +30,7 @@ def test_workers_mean_the_same_whatever_their_clocks_say(
 ) -> None:
     clock = Clock(hours)
     with on_kafka_in_memory() as runtime, pytest.MonkeyPatch.context() as patched:
-        for module in (append, outgoing, ownership):
+        for module in (append, ownership):
             patched.setattr(module, "now_ms", clock.now_ms)
         runtime.log().publish(*publication(problems()))
         if dies_after is not None:
