@@ -6,9 +6,9 @@ the world second, so the same generator serves live runs, resumption after a cra
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -101,6 +101,32 @@ class Unanswered(OutOfLimit):
     def __init__(self, reason: str) -> None:
         super().__init__("patience")
         self.reason = reason
+
+
+def passing(
+    steps: Steps[R],
+    put: Callable[[Any], Any] | None = None,
+    got: Callable[[Any, Any], Any] | None = None,
+) -> Steps[R]:
+    """The same steps with others' hands on them: what ``put`` makes of a request is yielded in its place.
+
+    ``got`` is given a request and its reply, and what it makes of them is what the steps get.
+    """
+    act: Callable[[Any], Any] = steps.send
+    given: Any = None
+    while True:
+        try:
+            request = act(given)
+        except StopIteration as done:
+            return cast("R", done.value)
+        asked = request if put is None else put(request)
+        try:
+            reply = yield asked
+        except OutOfLimit as limit:
+            # The policy may catch it and give its best answer, so it is raised where it asked.
+            act, given = steps.throw, limit
+        else:
+            act, given = steps.send, reply if got is None else got(request, reply)
 
 
 # These are never caught by policies. A record that does not fit is told to a person, and never

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import count
 from typing import Any, Protocol, TypeVar, cast
 
-from schemas.asking import All, Ask, OutOfLimit, Steps
+from schemas.asking import All, Ask, Steps, passing
 from schemas.events.base import Event
 from schemas.events.episode import Completed
 from schemas.events.graph import ToolCalled
@@ -116,32 +117,26 @@ def through(
 
     Facts stay as they are, and so does a fork but for the lanes in it.
     """
-    act: Callable[[Any], Any] = steps.send
-    given: Any = None
-    turn = 0
-    while True:
-        try:
-            request: Any = act(given)
-        except StopIteration as done:
-            return cast("R", done.value)
-        here = f"{at}{turn}"
-        turn += 1
-        put: Any = request
+    turns, here = count(), at
+
+    def put(request: Any) -> Any:
+        nonlocal here
+        here = f"{at}{next(turns)}"
         if isinstance(request, All):
             fork = cast("All[Any]", request)
             lanes = [
                 through(branch, change, watch, f"{here}.{lane}.", read)
                 for lane, branch in enumerate(fork.branches)
             ]
-            put = All(lanes, fork.allow, twins=fork.twins)
-        elif change is not None and isinstance(request, Ask):
-            put = change(cast("Ask[Any]", request))
-        try:
-            reply = yield put
-        except OutOfLimit as limit:
-            # The policy may catch it and give its best answer, so it is raised where it asked.
-            act, given = steps.throw, limit
-            continue
-        act, given = steps.send, reply if read is None else read(reply)
+            return All(lanes, fork.allow, twins=fork.twins)
+        if change is not None and isinstance(request, Ask):
+            return change(cast("Ask[Any]", request))
+        return request
+
+    def got(request: object, reply: Any) -> Any:
+        heard = reply if read is None else read(reply)
         if watch is not None:
-            watch.see(here, cast("object", request), given)
+            watch.see(here, request, heard)
+        return heard
+
+    return passing(steps, put, got)

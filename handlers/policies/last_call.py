@@ -19,7 +19,7 @@ from handlers.policies.facts import generated
 from handlers.roles.objects import as_text
 from handlers.roles.role import Role, RoleReply
 from handlers.roles.steps import shown
-from schemas.asking import All, OutOfLimit, Steps
+from schemas.asking import All, OutOfLimit, Steps, passing
 from schemas.events.reasoning import Generated
 from schemas.questions import Complete, Completion, Remain, Sampling, ToolResult
 from schemas.settings import PolicySettings
@@ -124,29 +124,26 @@ def keeping(steps: Steps[R], work: Work, keeps: int = 1) -> Steps[R]:
 
     In a lane none: whoever opens it hands out shares that it may use up.
     """
-    act: Callable[[Any], Any] = steps.send
-    given: Any = None
-    while True:
-        try:
-            request: Any = act(given)
-        except StopIteration as done:
-            return cast("R", done.value)
-        lanes: list[Work] = []
+    lanes: list[Work] = []
+
+    def put(request: Any) -> Any:
+        lanes.clear()
         if isinstance(request, All):
             fork = cast("All[Any]", request)
-            lanes = [Work(work.answered) for _ in fork.branches]
+            lanes.extend(Work(work.answered) for _ in fork.branches)
             pairs = zip(fork.branches, lanes, strict=True)
             branches = [keeping(branch, lane, keeps=0) for branch, lane in pairs]
-            request = All(branches, fork.allow, twins=fork.twins)
-        elif isinstance(request, Complete) and not work.answered and not answers(request):
-            request = replace(request, keeps=keeps)
-        try:
-            act, given = steps.send, (yield request)
-        except OutOfLimit as limit:
-            act, given = steps.throw, limit
-            continue
-        work.take(request, given)
+            return All(branches, fork.allow, twins=fork.twins)
+        if isinstance(request, Complete) and not work.answered and not answers(request):
+            return replace(request, keeps=keeps)
+        return request
+
+    def got(request: object, reply: Any) -> Any:
+        work.take(request, reply)
         work.join(lanes)
+        return reply
+
+    return passing(steps, put, got)
 
 
 def answers(question: Complete) -> bool:

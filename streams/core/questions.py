@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import count
+from typing import Any, cast
 
-from schemas.asking import All, Ask, OutOfLimit, Steps
+from schemas.asking import All, Ask, Steps, passing
 
 
 @dataclass(slots=True)
@@ -20,26 +21,18 @@ class Questions:
 
     def watch(self, steps: Steps[Any], at: str = "") -> Steps[Any]:
         """The same steps, watched. Addresses are counted as the driver counts them."""
-        reply: Any = None
-        stopped: OutOfLimit | None = None
-        turn = 0
-        while True:
-            try:
-                request = steps.send(reply) if stopped is None else steps.throw(stopped)
-            except StopIteration as done:
-                return done.value
-            here, reply, stopped = f"{at}{turn}", None, None
-            turn += 1
+        turns = count()
+
+        def put(request: Any) -> Any:
+            here = f"{at}{next(turns)}"
             if self.only in (None, here) and isinstance(request, Ask):
-                self.found[here] = request
-            if isinstance(request, All):
-                # The driver runs lanes itself, so each of them has to be watched in its own right.
-                lanes = enumerate(request.branches)
-                watched = [self.watch(steps, f"{here}.{lane}.") for lane, steps in lanes]
-                request = All(watched, request.allow, twins=request.twins)
-            try:
-                reply = yield request
-            except OutOfLimit as limit:
-                # The driver throws it into us; the policy must get it at the same
-                # place, and may catch it.
-                stopped = limit
+                self.found[here] = cast("Ask[Any]", request)
+            if not isinstance(request, All):
+                return cast("object", request)
+            # The driver runs lanes itself, so each of them has to be watched in its own right.
+            fork = cast("All[Any]", request)
+            lanes = enumerate(fork.branches)
+            watched = [self.watch(branch, f"{here}.{lane}.") for lane, branch in lanes]
+            return All(watched, fork.allow, twins=fork.twins)
+
+        return passing(steps, put)

@@ -9,7 +9,6 @@ Source: CoT2-Meta § H.1, table 17 (all methods by the same verify-style query).
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final, TypeVar
 
 from handlers.policies.base import Conclusion, Policy, Task
@@ -18,7 +17,7 @@ from handlers.policies.baselines.mcts import REST_MCTS
 from handlers.policies.baselines.tree import TOT
 from handlers.roles.again import Meter
 from handlers.roles.confidence import trust
-from schemas.asking import OutOfLimit, Steps
+from schemas.asking import OutOfLimit, Steps, passing
 from schemas.events.search import ConfidenceStated
 from schemas.questions import Remain, Remaining
 from schemas.settings import PolicySettings
@@ -30,23 +29,15 @@ SPARE: Final = 2
 
 def sparing(steps: Steps[R], calls: int) -> Steps[R]:
     """The same steps, to which so many calls are not there: what is left is told without them."""
+
     # The side run has more calls than the episode that it repeats. A baseline that saw them would
     # grow wider than it did, and its record would no longer fit.
-    step = partial(next, steps)
-    while True:
-        try:
-            asked = step()
-        except StopIteration as end:
-            result: R = end.value
-            return result
-        try:
-            said = yield asked
-        except OutOfLimit as limit:
-            step = partial(steps.throw, limit)
-            continue
+    def got(asked: object, said: Any) -> Any:
         if isinstance(asked, Remain) and isinstance(said, Remaining) and said.calls is not None:
-            said = replace(said, calls=max(0, said.calls - calls))
-        step = partial(steps.send, said)
+            return replace(said, calls=max(0, said.calls - calls))
+        return said
+
+    return passing(steps, got=got)
 
 
 def trusted(policy: Policy[Any]) -> Policy[Any]:

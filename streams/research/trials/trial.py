@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 
 from handlers.limits import Ledger
 from handlers.policies.base import Conclusion, Policy, Task
-from schemas.asking import All, Ask, OutOfLimit, Steps
+from schemas.asking import All, Ask, OutOfLimit, Steps, passing
 from schemas.events.base import AnswerEvent, Event
 from schemas.identity import address_order, seed_of
 from schemas.memory import Memory
@@ -198,14 +198,8 @@ class Place:
         """The same policy, counted. Raises ``Foul``."""
         if not isinstance(steps, Generator):
             raise Foul(f"is no generator: it gave a {type(steps).__name__} without any yield")
-        policy = cast("Steps[Any]", steps)
-        act: Callable[[Any], Any] = policy.send
-        given: Any = None
-        while True:
-            try:
-                request = act(given)
-            except StopIteration as done:
-                return done.value
+
+        def put(request: object) -> object:
             self.turn += 1
             if isinstance(request, AnswerEvent):
                 name = type(request).__name__
@@ -215,7 +209,6 @@ class Place:
                 raise Foul(
                     f"yields {shown}; a policy may only ask (Ask), state (an event) or fork (All)"
                 )
-            try:
-                act, given = policy.send, (yield request)
-            except OutOfLimit as limit:
-                act, given = policy.throw, limit
+            return cast("object", request)
+
+        return passing(cast("Steps[Any]", steps), put)
