@@ -67,12 +67,12 @@ def slotted(template: Template) -> Template:
 
 def unlearned(steps: Steps[R]) -> Steps[R]:
     """The same policy as if nothing had been learned: what its scope knows is another policy's."""
-    return through(steps, read=_without_items)
 
-
-def _without_items(reply: Any) -> Any:
     # The question itself is still put: left out, all addresses behind it would move.
-    return Recollection(reply.version, ()) if isinstance(reply, Recollection) else reply
+    def without_items(reply: Any) -> Any:
+        return Recollection(reply.version, ()) if isinstance(reply, Recollection) else reply
+
+    return through(steps, read=without_items)
 
 
 class Watcher(Protocol):

@@ -259,9 +259,12 @@ class Regrading:
             scope, _, version = name.rpartition("@")
             number, revision = (int(part) for part in version.split("."))
             ids = {i.mark: i.id for i in self.learner.memory(scope).versions[number].whole()}
-            before, now = (
-                self._overturned(learning_id(scope, number, each))
+            batches = (
+                self.log.find(learning_id(scope, number, each), "batch")
                 for each in (revision - 1, revision)
+            )
+            before, now = (
+                set((isinstance(each, BatchClosed) and each.overturned) or ()) for each in batches
             )
             for marks, found in ((now - before, aside), (before - now, back)):
                 if marks:
@@ -269,10 +272,6 @@ class Regrading:
                     known = found.setdefault(scope, [])
                     known += sorted({ids[mark] for mark in marks} - {*known})
         return aside, back
-
-    def _overturned(self, learning: str) -> set[str]:
-        closed = self.log.find(learning, "batch")
-        return set((closed.overturned if isinstance(closed, BatchClosed) else None) or ())
 
     # -- recording it ------------------------------------------------------------------------------
 
