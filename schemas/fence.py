@@ -40,6 +40,11 @@ def fenced(name: str, text: str) -> str:
         reads_like_a_heading(line) or _ALONE.fullmatch(line) for line in text.splitlines()
     ):
         return text
+    return tagged(name, text)
+
+
+def tagged(name: str, text: str) -> str:
+    """A text between two tags that it does not hold."""
     # The tag is the first of ``name``, ``name-2``, ``name-3`` … by which nothing in the text is
     # called, closed or not. Otherwise the text could close its own fence and go on in our name.
     said = re.finditer(rf"<[\s/]{{0,8}}{re.escape(name)}(?:-(\d{{1,9}}))?", text, re.IGNORECASE)

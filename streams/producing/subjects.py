@@ -85,8 +85,8 @@ class Subjects:
     def letter(self, raw: bytes, subject: str | None, why: str = "") -> tuple[str, bytes]:
         """The last part of a refused line's name, and what is kept of it.
 
-        On a log with keys that is nothing of a line that cannot be read: nobody knows whom it is about. ``why`` tells
-        refusals of one line apart, where it may have several.
+        On a log with keys that is nothing of a line that cannot be read, or that speaks of subjects and names none:
+        nobody knows whom it is about. ``why`` tells refusals of one line apart, where it may have several.
         """
         plain = digest([raw.hex(), why] if why else raw.hex())
         if self.keys is None:
@@ -104,7 +104,9 @@ class Subjects:
                 return UNREAD, b""
             mark = subject_of_message("", raw) or self.mark(named or None)
         if mark is None:
-            return plain, raw
+            # One that speaks of a subject in another spelling, or in another place, nobody could erase.
+            spoken = raw + orjson.dumps(said)  # as it came, and with its escapes undone
+            return (UNREAD, b"") if b"subject" in spoken.lower() else (plain, raw)
         # Erased: what is kept now would be kept for good, as its key is gone.
         if not self.keys.holds(mark):
             return UNREAD, b""

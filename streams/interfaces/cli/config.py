@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from schemas.faults import first_fault
 from schemas.identity import names_a_file
 from streams.interfaces.cli.config_sources import (
+    FILE_VARIABLE,
     PREFIX,
     SettingSource,
     environment,
@@ -100,6 +101,22 @@ def _load(folder: str, variables: tuple[tuple[str, str], ...]) -> Config:
                 f"{option}, or in the environment, {PREFIX}{name.upper()}.",
             )
     return config
+
+
+def keep_shut(*settings: str) -> None:
+    """Raises a ``CliError`` where a file of the working directory would let others reach what is served."""
+    # Whoever wrote it would read a private log by a name that he points at this machine.
+    for each in filter(None, map(strongest, settings)):
+        if each.found:
+            raise CliError(
+                "this lets others in, which a file of the working directory may not",
+                error="config.opens",
+                exit=SETUP,
+                where=each.place,
+                field=each.spelled,
+                hint=f"Say it on the command line or in the environment, {_variable(each.name)}; or name the file "
+                f"yourself by {FILE_VARIABLE}.",
+            )
 
 
 def keep_password(*settings: str) -> None:

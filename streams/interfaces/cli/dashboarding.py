@@ -28,13 +28,18 @@ NOTED_S = 2.0
 
 def dashboard(log: str | None, *, listen: str | None, names: Iterable[str], browser: bool) -> int:
     """Serve the dashboard of a log until told to end; the exit code."""
-    from streams.interfaces.cli.config import load
+    from streams.interfaces.cli.config import keep_shut, load
     from streams.runtime.embedded.files import copy_to
+    from streams.support.web.hosts import is_loopback
 
     need_extra("starlette", "web")
     said = load().dashboard
     host, port = place_of(listen or said.listen, "--listen")
     hosts = hosts_of(host, [*names] or said.allowed_hosts)
+    opens = ["dashboard.token"] if said.token else []
+    opens += ["dashboard.allowed_hosts"] if said.allowed_hosts and not names else []
+    opens += [] if listen or is_loopback(hosts.listening) else ["dashboard.listen"]
+    keep_shut(*opens)
     url = log_url(log)
     catch_up: Callable[[], object] | None = None
     if url.startswith("kafka://"):
@@ -56,7 +61,6 @@ def dashboard(log: str | None, *, listen: str | None, names: Iterable[str], brow
     from streams.interfaces.dashboard.app import Dashboard
     from streams.interfaces.dashboard.live_log import LiveLog
     from streams.interfaces.dashboard.serve import serve
-    from streams.support.web.hosts import is_loopback
 
     if not is_loopback(hosts.listening):
         reach = f"listening on {hosts.listening}: whoever reaches it"

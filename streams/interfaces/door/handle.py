@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -38,6 +38,13 @@ class Handle:
     def done(self) -> bool:
         """Whether the answer is here, or why there will be none."""
         return self._future.done()
+
+    def when_done(self, told: Callable[[], object]) -> None:
+        """Have somebody told once the answer is here, or why there will be none; at once where it is."""
+        if self._future.done():
+            told()
+        else:
+            self._future.add_done_callback(lambda _: told())
 
     async def answer(self) -> Answer:
         """The answer, once it is there; whoever stops waiting leaves the episode going on.

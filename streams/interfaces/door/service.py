@@ -7,14 +7,16 @@ episodes are whose, what a holder may spend) stands here, so that no protocol ca
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from schemas.answer import Answer
 from schemas.identity import requoted
 from schemas.problem import ID_CHARS
 from streams.interfaces.door.access import AGAIN_S, Access, Guest, Refused
+from streams.interfaces.door.asking import Way
 from streams.interfaces.door.client import Client
 from streams.interfaces.door.errors import Error
 from streams.interfaces.door.handle import Handle
@@ -38,6 +40,8 @@ class Service:
     client: Client
     offer: Offer
     access: Access
+    open: Counter[str] = field(default_factory=Counter[str])
+    """Problems of each holder whose answers the door waits for."""
 
     def policy(self, name: str, *, field: str, lists: str) -> str:
         """A policy that is offered. Raises an ``Error`` that says where all of them are listed."""
@@ -76,7 +80,26 @@ class Service:
             known["memory"] = known["tenant"] = guest.name
         asked = way.pop("priority", None) or 0
         known["priority"] = min(asked, guest.priority) or None
-        return await self.client.submit(text, id=id, policy=policy, new=new, **known, **way)
+        if not guest.is_named:
+            return await self.client.submit(text, id=id, policy=policy, new=new, **known, **way)
+        settings = way.get("settings", self.client.way.settings)
+        need_own_start(self.client.way.but({"policy": policy, "settings": settings}), guest)
+        # A fair share of what the door waits for: else one that only puts would leave no room for anybody.
+        most = max(1, self.client.max_pending // len(self.access.holders))
+        if self.open[guest.name] >= most:
+            why = f"{most} of your problems are open: come again later"
+            raise Refused(429, "rate_limit_exceeded", why, {"retry-after": str(AGAIN_S)})
+        # Counted before it is put: many may be on their way at once.
+        self.open[guest.name] += 1
+        handle: Handle | None = None
+        try:
+            handle = await self.client.submit(text, id=id, policy=policy, new=new, **known, **way)
+            return handle
+        finally:
+            if handle is None:
+                self.open[guest.name] -= 1
+            else:
+                handle.when_done(lambda: self.open.subtract((guest.name,)))
 
     async def waited(self, answer: Awaitable[Answer], seconds: float, again: str) -> Answer:
         """An answer that is awaited. Raises an ``Error`` where it does not come in time; the work goes on.
@@ -94,6 +117,17 @@ class Service:
             if error.code != "stopping":
                 raise
             raise Error(f"{error.detail}: {again}", code=error.code) from None
+
+
+def need_own_start(way: Way, guest: Guest) -> None:
+    """Raise an ``Error`` where a guest's memory would begin with what another's problems taught."""
+    policy = way.found()
+    values = policy.resolve(way.profile, way.settings)
+    source = policy.warm_source(values)
+    # By the memory that it names: whether there is such a scope, a guest learns of its own alone.
+    if source is not None and source.rpartition("/")[0].rpartition("/")[2] != guest.name:
+        what = "begins with the memory of somebody else"
+        raise Error(what, code="policy.setting", field="settings.warm_start")
 
 
 def _least(asked: int | None, most: int | None) -> int | None:

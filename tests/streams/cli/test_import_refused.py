@@ -144,13 +144,14 @@ def test_of_a_refused_line_a_log_with_keys_keeps_what_may_be_erased(folder: Path
     secrets = spoken((USER, "What ails Lovelace?"), (ASSISTANT, "gout"), subject="ada@example.org")
     nobody = spoken((USER, "What is 2 + 2?"), id="x")
     lines = (secrets, {**secrets, "messages": 1}, {**secrets, "subject": ["ada@example.org"]})
-    path = file(folder, *lines, json.dumps(secrets).encode()[:-1], nobody)
+    elsewhere = {**nobody, "user": {"Sub\u006aect": "ada@example.org"}}
+    path = file(folder, *lines, json.dumps(secrets).encode()[:-1], elsewhere, nobody)
     done = taken_in(path, log)
-    assert done.out == "taken 0 known 0 refused 5 labelled 0\n"
-    assert done.err.count("without its bytes: nobody knows whom they are about") == 2
+    assert done.out == "taken 0 known 0 refused 6 labelled 0\n"
+    assert done.err.count("without its bytes: nobody knows whom they are about") == 3
     assert "subject: what is taken in is of no subject [input.subject]" in done.err
     listed = call("dlq", "list", "--log", f"sqlite:{log}", "--json").rows
-    assert [each["kept"] > 0 for each in listed] == [True, True, False, False, True]
+    assert [each["kept"] > 0 for each in listed] == [True, True, False, False, False, True]
     for each in (log, *log.parent.iterdir()):
         raw = each.read_bytes()
         assert not any(word in raw for word in (b"Lovelace", b"gout", b"ada@example"))

@@ -472,3 +472,21 @@ def test_what_is_installed_is_chosen_by_whoever_installed_it(
         assert [entry.loaded for entry in entries] == [1, 1, 1]
     finally:
         policies.installed.cache_clear()
+
+
+@pytest.mark.parametrize("place", ["metalogue.yaml", ".env"])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("listen", "0.0.0.0:8797"), ("allowed_hosts", "evil.example"), ("token", "x")],
+)
+def test_no_file_of_a_folder_lets_others_at_a_private_log(
+    folder: Path, place: str, name: str, value: str
+) -> None:
+    """Whoever wrote it would point his name at this machine, and read what is served to it."""
+    log_of(Path("a.db"))
+    said = f"METALOGUE_DASHBOARD__{name.upper()}={value}\n"
+    (folder / place).write_text(f"dashboard: {{{name}: {value}}}\n" if place[0] == "m" else said)
+    called = call("dashboard", "--log", "a.db")
+    assert called.code == 5
+    assert "[config.opens, exit 5]" in called.err
+    assert f"METALOGUE_DASHBOARD__{name.upper()}" in called.err

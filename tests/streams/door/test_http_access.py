@@ -15,6 +15,7 @@ import openai
 import pytest
 import yaml
 
+from schemas.identity import scope_id
 from streams.interfaces.cli.working import only_worker
 from streams.interfaces.door.access import access_of
 from streams.interfaces.door.http.app import MOST_BYTES
@@ -115,6 +116,51 @@ def test_more_than_may_be_awaited_is_put_off_and_nothing_hangs(serve: Serve) -> 
         assert http.get(f"/v1/answers/{episode}", params={"wait_s": 60}).status_code == 200
     with metalogue.open_log(LOG) as log:
         assert [each.problem.id for each in log.episodes()] == ["a"]
+
+
+def test_a_holder_that_only_puts_leaves_room_for_the_others(serve: Serve, tokens: str) -> None:
+    gate = Gate()
+    serve(gate)
+    problem = {"problem": "What is 1 + 1?", "policy": "cot"}
+    with (
+        served(tokens=tokens, max_pending=8) as here,
+        here.http("a-token") as alice,
+        here.http("b-token") as bob,
+    ):
+        put = [alice.post("/v1/problems", json=problem | {"id": f"a{n}"}) for n in range(9)]
+        assert [each.status_code for each in put] == [202] * 4 + [429] * 5
+        assert put[-1].headers["retry-after"] == "2"
+        late = [bob.post("/v1/problems", json=problem | {"id": f"b{n}"}) for n in range(4)]
+        assert [each.status_code for each in late] == [202] * 4
+        gate.open.set()
+        episode = put[3].headers["metalogue-episode"]
+        assert alice.get(f"/v1/answers/{episode}", params={"wait_s": 60}).status_code == 200
+        # What is answered is open no more, and a refusal never was.
+        assert alice.post("/v1/problems", json=problem | {"id": "a", "seed": -1}).status_code == 400
+        for n in range(9):
+            asked = alice.post("/v1/problems", json=problem | {"id": f"c{n}"})
+            found = asked.headers["metalogue-episode"]
+            assert alice.get(f"/v1/answers/{found}", params={"wait_s": 60}).status_code == 200
+
+
+def test_no_holder_begins_with_what_another_s_problems_taught(serve: Serve, tokens: str) -> None:
+    """Not even whether there is such a memory is told: its name can be worked out."""
+    serve()
+    settings = {"batch_size": 8}
+    hers, his = (scope_id("default", "mc2", name, settings) for name in ("alice", "bob"))
+    with served(tokens=tokens) as here, here.http("b-token") as bob:
+        for source in (hers, scope_id("default", "mc2", "main", settings), "nothing of it"):
+            put = {"id": "q", "problem": "What is 1 + 1?", "policy": "mc2"}
+            asked = bob.post(
+                "/v1/problems", json=put | {"settings": settings | {"warm_start": source}}
+            )
+            assert (asked.status_code, asked.json()["error"]["param"]) == (
+                400,
+                "settings.warm_start",
+            )
+            assert "memory of somebody else" in asked.json()["error"]["message"]
+        own = {**put, "settings": settings | {"warm_start": his}}
+        assert bob.post("/v1/problems", json=own).status_code in (200, 202)
 
 
 def test_of_a_burst_as_many_are_put_off_as_may_not_be_awaited(serve: Serve) -> None:

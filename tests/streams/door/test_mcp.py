@@ -461,6 +461,10 @@ def test_strangers_are_kept_out_before_the_protocol_begins(serve: Serve, tokens:
         for headers, status in wrong:
             said = http.post(url, json=ask, headers=usual | headers)
             assert said.status_code == status, headers
+        # A stream that nobody ends would take a connection of everybody's.
+        for method in ("GET", "DELETE"):
+            said = http.request(method, url, headers=usual)
+            assert (said.status_code, said.headers["allow"]) == (405, "POST")
         big = b'{"jsonrpc": "' + b" " * (4 << 20) + b'"}'
         said = http.post(url, content=big, headers=usual | {"content-type": "application/json"})
         assert said.status_code == 413

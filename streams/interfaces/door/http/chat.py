@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Literal, Self
@@ -10,6 +11,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from schemas.answer import Answer
+from schemas.fence import tagged
 from schemas.problem import PROBLEM_CHARS
 from schemas.record import Record
 from streams.interfaces.door.handle import Handle
@@ -20,6 +22,11 @@ WHO = {
     "user": "User",
     "assistant": "Assistant",
 }
+
+TURN = re.compile(
+    rf"^[^\w\n]*(?:{'|'.join({*WHO.values()})})[^\w\n]*:", re.IGNORECASE | re.MULTILINE
+)
+"""A line that could be taken for the beginning of somebody's turn."""
 
 
 # These models take what OpenAI's clients send, and no more of it than is worked with.
@@ -116,7 +123,12 @@ def problem_of(messages: Sequence[Message]) -> str:
         return messages[0].text
     # One character more than a problem may have is enough for its check to refuse it, and the
     # rest is not copied.
-    return "\n\n".join(f"{WHO[each.role]}: {each.text}" for each in messages)[: PROBLEM_CHARS + 1]
+    turns: list[str] = []
+    for each in messages:
+        # What a user of an application writes must not speak as the application does.
+        apart = TURN.search(each.text) is not None
+        turns.append(f"{WHO[each.role]}: {tagged('said', each.text) if apart else each.text}")
+    return "\n\n".join(turns)[: PROBLEM_CHARS + 1]
 
 
 def _head(handle: Handle, model: str, kind: str) -> dict[str, Any]:

@@ -184,4 +184,12 @@ class _Admission:
             error = {"error": {"message": refused.why, "code": refused.code}}
             await JSONResponse(error, refused.status, refused.headers)(scope, receive, send)
             return
+        # Without sessions there is nothing to follow or to end: a stream that is opened so is ended by nobody, and
+        # takes a connection of everybody's.
+        if scope["method"] in ("GET", "DELETE"):
+            error = {
+                "error": {"message": "nothing is streamed here: ask by POST", "code": "method"}
+            }
+            await JSONResponse(error, 405, {"allow": "POST"})(scope, receive, send)
+            return
         await self.app({**scope, GUEST: guest}, receive, send)
