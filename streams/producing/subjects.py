@@ -91,10 +91,10 @@ class Subjects:
         plain = digest([raw.hex(), why] if why else raw.hex())
         if self.keys is None:
             return plain, raw
-        mark = None if subject is None else self.mark(subject)
+        mark, said = None if subject is None else self.mark(subject), None
         if mark is None:
             try:
-                said: Any = orjson.loads(raw)
+                said = orjson.loads(raw)
             except orjson.JSONDecodeError:
                 return UNREAD, b""
             named: Any = (

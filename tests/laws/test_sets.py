@@ -116,12 +116,12 @@ def test_the_schedule_gives_each_set_its_turn_with_its_last_member_and_looks_at_
     schedule, found, looked = Schedule(given_.learner(), 99, print), list[str](), list[Any]()
     complete = schedule.sets.complete
 
-    def counted(may_open: Any, among: Any = None) -> Any:
+    def counted(_: Sets, may_open: Any, among: Any = None) -> Any:
         looked.append(among)
         return complete(may_open, among)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Sets, "complete", lambda self, *seen: counted(*seen))
+        patch.setattr(Sets, "complete", counted)
         for position in given_.order:
             schedule.enqueue(f"e{position}", given_.seat(position))
         assert all(len(each) == 1 for each in looked)

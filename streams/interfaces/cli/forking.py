@@ -136,7 +136,7 @@ async def _forks(
 
 
 async def forked(
-    log: SqliteLog, parent: str, change: Change, world: World, learner: Learner
+    log: SqliteLog, parent: str, change: Change, world: World, learner: Learner | None = None
 ) -> Forked:
     """One fork, run to its end or found on the log."""
     who = world.description, world.grant

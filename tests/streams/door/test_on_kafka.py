@@ -49,10 +49,14 @@ def boxes(place: KafkaAddress, folder: Path) -> Generator[Boxes]:
         yield make
 
 
+def nothing(*_: object) -> None: ...
+
+
 def blind(monkeypatch: pytest.MonkeyPatch, box: Mailbox) -> None:
     """Let a mailbox see nothing of what others put until its own is on the log: they put at the same time."""
-    really, publish = box.log.refresh, outgoing.publish  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType, reportUnknownMemberType]
-    monkeypatch.setattr(box.log, "refresh", lambda *_: None)
+    assert isinstance(box.log, KafkaLog)
+    really, publish = box.log.refresh, outgoing.publish
+    monkeypatch.setattr(box.log, "refresh", nothing)
 
     async def seeing(*given: Any) -> None:
         await publish(*given)
@@ -113,9 +117,7 @@ def test_who_waits_for_a_problem_that_a_worker_refuses_is_told_why(
     one, other = boxes(), boxes()
     one.post(Asked.of("What is 1 + 1?", "q"), Way(policy="cot"))
     blind(monkeypatch, other)
-    monkeypatch.setattr(
-        other, "_need_first", lambda *_: None
-    )  # as where the first came a moment later
+    monkeypatch.setattr(other, "_need_first", nothing)  # as where the first came a moment later
     lost = other.post(Asked.of("What is 9 + 9?", "q"), Way(policy="mc2"))
     assert isinstance(one.log, KafkaLog)
     OnKafka(place, one.log).live(Life())
@@ -169,7 +171,7 @@ class Brokers:
         self.away, self.tried = True, 0
         self.hold: threading.Event | None = None
         patch.setattr(thread, "reached", self.reached)
-        patch.setattr(thread, "place_of", lambda url: url)
+        patch.setattr(thread, "place_of", str)
 
     def reached(self, place: str, job: Callable[[], Any]) -> Any:
         self.tried += 1
