@@ -156,10 +156,13 @@ def _list(said: Any, place: str, what: str) -> list[Any]:
 
 def loaded(said: str) -> Any:
     """The value of a JSON text within a line. Raises ``ValueError`` where it is none, or has half a character."""
-    found = json.loads(said)
-    # An escape may be half of a pair, which no log can hold. The line itself was read without:
-    # there it is spelled as text.
-    json.dumps(found, ensure_ascii=False).encode()
+    try:
+        found = json.loads(said)
+        # An escape may be half of a pair, which no log can hold. The line itself was read without:
+        # there it is spelled as text.
+        json.dumps(found, ensure_ascii=False).encode()
+    except RecursionError:
+        raise ValueError("nested too deep") from None
     return found
 
 
