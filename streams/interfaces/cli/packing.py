@@ -25,6 +25,7 @@ from streams.replay.left_out import LeftOut
 from streams.replay.verify import Verified, Verifier
 from streams.research.evidence.chains import unpublished
 from streams.research.evidence.pack import Altered, NoPack, Pack, packed
+from streams.views.words import one_line
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -137,10 +138,12 @@ def verify(path: str, *, heads: str | None, key: str | None, json: bool) -> int:
             else:
                 made = pack.manifest
                 answer = "" if made.get("answer") is None else f" {made['answer']}"
-                out(f"{pack.episode}: {made.get('status') or 'open'}{answer}")
-                out(f"made by {made['product']}; {', '.join(pack.policies)}")
+                said = [f"{pack.episode}: {made.get('status') or 'open'}{answer}"]
+                said.append(f"made by {made['product']}; {', '.join(pack.policies)}")
                 if made["signed_by"] is not None:
-                    out(f"signed by {made['signed_by']}")
+                    said.append(f"signed by {made['signed_by']}")
+                # A line break in any of these would let the file speak in our name.
+                out("\n".join(map(one_line, said)))
                 told_all(log, done, json=False)
     except NoPack as error:
         where = f"{path}:{error}".partition(": ")
