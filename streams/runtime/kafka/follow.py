@@ -14,7 +14,7 @@ Take = Callable[[str, int, Any], None]
 AT_ONCE = 2_000
 WAIT_MS = 200
 FEW, MUCH, PAUSE_S = 4, 500, 0.01
-"""After more records at once than few, and less than where it is behind, one that is patient waits so long."""
+"""After more records at once than few, and less than where it is behind, it waits so long."""
 
 
 def unheard(*_: object) -> None:
@@ -22,13 +22,10 @@ def unheard(*_: object) -> None:
 
 
 class Follower:
-    """One consumer without a group. ``take(topic, partition, record)`` is called in order.
+    """One consumer without a group. ``take(topic, partition, record)`` is called in order."""
 
-    One that is ``patient`` waits a moment where much comes, and asks less often: for what nobody waits for.
-    """
-
-    def __init__(self, place: KafkaAddress, take: Take, *, patient: bool = False) -> None:
-        self.place, self.take, self.patient = place, take, patient
+    def __init__(self, place: KafkaAddress, take: Take) -> None:
+        self.place, self.take = place, take
         self.positions: dict[Spot, int] = {}
         self.consumer: Any = None
         self.moved = asyncio.Event()
@@ -111,7 +108,7 @@ class Follower:
                 # Where much comes, a moment's wait brings more of it at one asking. It also gives way, which
                 # getmany does not where something is there already.
                 many = FEW < sum(map(len, found.values())) < MUCH
-                await asyncio.sleep(PAUSE_S if many and self.patient else 0)
+                await asyncio.sleep(PAUSE_S if many else 0)
         finally:
             # Whoever waits for records has to see that none will come any more.
             self._tell()

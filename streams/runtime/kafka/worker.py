@@ -119,7 +119,7 @@ class KafkaWorker:
         self.schedule = Schedule(self.learner, max_concurrency, self.broke)
         self.view = View(place, self.learner, partitions, self.heard, KeptRows.of(kept))
         self.snapshot = ViewSnapshot(self.view, self.learner)
-        self.shared = Follower(place, self.view.take, patient=True)
+        self.shared = Follower(place, self.view.take)
         self.tailing = EventsConsumer(self)
         self.tail = Follower(place, self.tailing.take)
         self.reread = Rereader(place)

@@ -14,10 +14,7 @@ from tests.memory_kafka.broker import Broker
 from tests.memory_kafka.fixture import in_memory
 
 
-@pytest.mark.parametrize("patient", [True, False])
-def test_a_patient_follower_waits_for_company_where_much_comes(
-    patient: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_follower_waits_for_company_where_much_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
     sleep = asyncio.sleep
 
@@ -33,7 +30,7 @@ def test_a_patient_follower_waits_for_company_where_much_comes(
         def take(topic: str, partition: int, record: Any) -> None:
             taken.append(record)
 
-        follower = Follower(place, take, patient=patient)
+        follower = Follower(place, take)
         follower.add([(place.topic("events"), 0)])
         await follower.start()
         monkeypatch.setattr("streams.runtime.kafka.follow.asyncio.sleep", recorded)
@@ -45,8 +42,7 @@ def test_a_patient_follower_waits_for_company_where_much_comes(
             await lane.commit()
             await follower.until(lambda: len(taken) == much)  # noqa: B023 - it is over before the next
             await sleep(0.01)
-            waited = patient and FEW < much < MUCH
-            assert (PAUSE_S in slept) == waited, (much, slept)
+            assert (PAUSE_S in slept) == (FEW < much < MUCH), (much, slept)
         await follower.stop()
         await appender.stop()
 
