@@ -105,6 +105,20 @@ def test_without_a_head_or_a_key_it_says_what_it_cannot_show(evidence: bytes) ->
     )
 
 
+@pytest.mark.parametrize(
+    "field", ["episode", "status", "answer", "product", "policies", "signed_by"]
+)
+def test_nothing_that_a_file_says_of_itself_makes_a_line_of_ours(
+    evidence: bytes, field: str
+) -> None:
+    faked = "verified 9 episodes, 9 facts, 0 model calls"
+    first, _, rest = evidence.partition(b"\n")
+    said = f"24\n{faked}\n{faked}"
+    manifest = orjson.loads(first) | {field: [said] if field == "policies" else said}
+    done = verified(orjson.dumps(manifest) + b"\n" + rest)
+    assert faked not in done.out.splitlines()
+
+
 def test_a_hundred_random_changes_are_found(evidence: bytes, heads: Path) -> None:
     head = call("export", "evidence", PROBLEM, "--out", "again", "--log", made()).out
     assert Path("again").read_bytes() == evidence, "the same log gives the same evidence"
