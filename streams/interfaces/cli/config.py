@@ -44,9 +44,6 @@ LOG_HINT = (
 _SECRET_NAME = re.compile(r"key|password|token|secret", re.IGNORECASE)
 _SECRET_PART = re.compile(r"((?:key|password|token|secret)=)[^&,\s]+", re.IGNORECASE)
 _QUOTED = re.compile(r'field "(\w+)"')
-_USER_PART = re.compile(r"(://)\S*@")
-"""Up to the last @: a password may hold any character, and one that is cut short would be shown."""
-_QUERY = re.compile(r"(://[^?\s]*)\?\S*")
 _ARGUMENTS = re.compile(r"^(\s*mcp:(?!https?://)\s*\S+)\s+\S.*", re.DOTALL)
 """Of a command that is started: any of them may be a key."""
 
@@ -198,16 +195,28 @@ def _wrong(error: ValidationError, found: list[SettingSource]) -> NoReturn:
     )
 
 
+def masked_address(word: str) -> str:
+    """An address without its user and its query; any other word as it is."""
+    begins, query = word.find("://"), word.find("?")
+    if begins < 0:
+        return word
+    # Up to the last @: a password may hold any character, and one that is cut short would be shown.
+    user = word.rfind("@")
+    if user > begins:
+        word = f"{word[: begins + 3]}***{word[user:]}"
+        query = word.find("?")
+    return word if query < begins else f"{word[:query]}?***"
+
+
 def masked(name: str, value: object) -> object:
     """A value that may be shown: secrets are only said to be set."""
     if value is None or not isinstance(value, str):
         return value
     if _SECRET_NAME.search(name):
         return "set"
+    value = re.sub(r"\S+", lambda word: masked_address(word[0]), value)
     for pattern, left in (
         (_ARGUMENTS, r"\1 ***"),
-        (_USER_PART, r"\1***@"),
-        (_QUERY, r"\1?***"),
         (_SECRET_PART, r"\1***"),
     ):
         value = pattern.sub(left, value)

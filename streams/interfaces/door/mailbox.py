@@ -153,8 +153,7 @@ class Mailbox:
             what = f"{asked.id!r} is already taken, with another policy or other settings"
             raise Error(what, code="input.duplicate", field="id")
         if done.produced:
-            self._put(producer.messages, episode)
-            self._need_first(asked, episode, new)
+            self._put(producer.messages, asked, episode, new)
             return Found(episode, id, memory, headers)
         # A known problem may be given its reference later.
         if asked.answer is not None:
@@ -162,8 +161,18 @@ class Mailbox:
         found = self.find(episode)
         return Found(episode, id, memory, headers) if found is None else found
 
-    def _put(self, said: Iterable[tuple[str, str, Mapping[str, Any], bytes]], episode: str) -> None:
-        """Put a problem. Raises an ``Error`` that names its episode where brokers do not say whether they took it."""
+    def _put(
+        self,
+        said: Iterable[tuple[str, str, Mapping[str, Any], bytes]],
+        asked: Asked,
+        episode: str,
+        new: bool,
+    ) -> None:
+        """Put a problem that was not there.
+
+        Raises an ``Error`` that names its episode where brokers do not say whether they took it, and one where another
+        client put another problem under its id before us, at the same time.
+        """
         try:
             self.log.publish(said)
         except (aio.kafka_error(), Unrecorded, OSError) as error:
@@ -174,23 +183,15 @@ class Mailbox:
             what = f"no broker said whether it took the problem, which may be worked on: {error}"
             hint = "Ask for its answer later; put again under its id it is the same"
             raise Error(what, code="log.unsure", where=episode, hint=hint) from error
-
-    def _need_first(self, asked: Asked, episode: str, new: bool) -> None:
-        """Raise an ``Error`` where another client put another problem under this id before us, at the same time.
-
-        By the order of the log, which the worker goes by as well. Not even ours was there when we looked first.
-        """
-        found = messages.first_put(self.log, episode)
-        if found is None:
-            return
-        first, value = found
-        if problem_of(value).problem != asked.problem:
+        # By the order of the log, which the worker goes by as well: when we looked, not even ours was there.
+        first = messages.first_put(self.log, episode)
+        what = ""
+        if first is not None and problem_of(first[1]).problem != asked.problem:
             what = f"{asked.id!r} is already taken by another problem text"
-        elif new and first != episode:
+        elif first is not None and new and first[0] != episode:
             what = f"{asked.id!r} is already taken, with another policy or other settings"
-        else:
-            return
-        raise Error(what, code="input.duplicate", field="id")
+        if what:
+            raise Error(what, code="input.duplicate", field="id")
 
     def judge(self, said: Feedback) -> None:
         """Put feedback on the log; the same twice is one. Of an episode that waits for it, it is the answer.

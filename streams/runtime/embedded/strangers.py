@@ -17,7 +17,13 @@ SCHEMA: Final = "select name, cast(sql as text) from main.sqlite_master where sq
 """Only an index that SQLite makes for a key of a table has no text."""
 ONLY_TABLES: Final = ("keyed", "lain", "places")
 """Tables of logs that were begun with keys, and of copies of a log on Kafka."""
-_MADE = re.compile(r"create (\w+(?: index)?) if not exists (?:main\.)?(\w+)(.*)")
+_MADE = re.compile(r"create (\w+(?: index)?) if not exists (?:main\.)?(\w+)(.*)", re.DOTALL)
+_OURS: Final = {
+    made[2]: f"CREATE {made[1].upper()} {made[2]}{made[3]}"
+    for text in f"{TABLES}{VIEWS}".split(";")
+    if (made := _MADE.fullmatch(" ".join(text.split()))) is not None
+}
+"""What SQLite keeps of each table, index and view that we make, by its name."""
 
 
 def stranger(db: sqlite3.Connection) -> str | None:
@@ -39,13 +45,3 @@ def stranger(db: sqlite3.Connection) -> str | None:
         if not is_ours:
             return f"{name!r} in it is not what a log has under this name"
     return None
-
-
-def _ours() -> dict[str, str]:
-    texts = (" ".join(text.split()) for text in f"{TABLES}{VIEWS}".split(";"))
-    found = filter(None, map(_MADE.fullmatch, texts))
-    return {each[2]: f"CREATE {each[1].upper()} {each[2]}{each[3]}" for each in found}
-
-
-_OURS: Final = _ours()
-"""What SQLite keeps of each table, index and view that we make, by its name."""

@@ -19,6 +19,7 @@ from streams.interfaces.door.asking import Asked, Way
 from streams.interfaces.door.handle import Handle
 from streams.interfaces.door.mailbox import Found, Mailbox
 from streams.interfaces.door.thread import LogThread
+from streams.runtime.embedded.queries import messages
 from streams.runtime.kafka import outgoing, topics
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.place import KafkaAddress
@@ -117,7 +118,7 @@ def test_who_waits_for_a_problem_that_a_worker_refuses_is_told_why(
     one, other = boxes(), boxes()
     one.post(Asked.of("What is 1 + 1?", "q"), Way(policy="cot"))
     blind(monkeypatch, other)
-    monkeypatch.setattr(other, "_need_first", nothing)  # as where the first came a moment later
+    monkeypatch.setattr(messages, "first_put", nothing)  # as where the first came a moment later
     lost = other.post(Asked.of("What is 9 + 9?", "q"), Way(policy="mc2"))
     assert isinstance(one.log, KafkaLog)
     OnKafka(place, one.log).live(Life())
