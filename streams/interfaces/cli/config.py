@@ -197,15 +197,13 @@ def _wrong(error: ValidationError, found: list[SettingSource]) -> NoReturn:
 
 def masked_address(word: str) -> str:
     """An address without its user and its query; any other word as it is."""
-    begins, query = word.find("://"), word.find("?")
-    if begins < 0:
-        return word
+    scheme, begins, rest = word.partition("://")
     # Up to the last @: a password may hold any character, and one that is cut short would be shown.
-    user = word.rfind("@")
-    if user > begins:
-        word = f"{word[: begins + 3]}***{word[user:]}"
-        query = word.find("?")
-    return word if query < begins else f"{word[:query]}?***"
+    _, at, place = rest.rpartition("@")
+    place, asks, _ = place.partition("?")
+    if not begins:
+        return word
+    return f"{scheme}://{'***@' if at else ''}{place}{'?***' if asks else ''}"
 
 
 def masked(name: str, value: object) -> object:

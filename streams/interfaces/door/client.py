@@ -23,6 +23,7 @@ from pydantic import ValidationError
 
 from handlers.reviewing import USUAL, Thresholds
 from schemas.answer import Answer
+from schemas.faults import first_fault
 from schemas.problem import Feedback, Profile, ReferenceAnswer
 from schemas.record import Record
 from streams.interfaces.cli.opening import open_log
@@ -373,10 +374,9 @@ class Client:
         try:
             said = Feedback(episode=episode, passed=True if passed else None, by=by, **word)
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            field = ".".join(map(str, first["loc"]))
+            field, what = first_fault(error)
             # Without a field it is about how many were given.
-            what = first["msg"] if field else "give one of reference, verdict, score, passed"
+            what = what if field else "give one of reference, verdict, score, passed"
             raise Error(what, code="input.field", field=field or "feedback") from error
         await self._in_thread(lambda: self._box.judge(said))
 

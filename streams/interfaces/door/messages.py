@@ -12,12 +12,13 @@ from msgspec.json import decode
 from schemas.answer import Answer
 from schemas.events.episode import EpisodeAdopted, EpisodeParked
 from schemas.identity import digest
+from schemas.letters import ERRORS
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.queries import messages
 
 Marks: TypeAlias = frozenset[tuple[str, str]]
 """Headers, all of which a message is to bear."""
-WORD = "__metalogue.errors.message"
+WORD = f"{ERRORS}message"
 """Header of a dead letter that says why it is one."""
 
 
@@ -71,11 +72,12 @@ def refused_after(
     """Problems that a worker refused: their offsets, which of those that wait it was, and their headers."""
     # On SQLite the key of a dead letter ends in a digest of what was refused, and that is all it says of it. On
     # Kafka it says where that lay; the headers that came with it name the episode.
-    named = {episode: episode for episode in waiting}
-    by_digest = {digest(episode): episode for episode in named}
+    by_digest = {digest(episode): episode for episode in waiting}
+    awaited = {*by_digest.values()}
     for at, key, headers, _ in log.messages("dead-letters", offset):
-        known = by_digest.get(key.rpartition("/")[2])
-        yield at, known or named.get(str(headers.get("ce_subject"))), headers
+        told = headers.get("ce_subject")
+        known = told if told in awaited else by_digest.get(key.rpartition("/")[2])
+        yield at, known, headers
 
 
 def why(letter: Mapping[str, Any]) -> str:

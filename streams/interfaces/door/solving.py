@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from schemas.answer import Answer
+from schemas.faults import first_fault
 from schemas.problem import Problem, Profile
 from streams.answering.budgets import OutOfBudget
 from streams.core.backbone import BackboneError
@@ -183,7 +184,6 @@ def _problem(asked: Asked, typed: AnswerType | None, way: Way, policy: Policy[An
     except BadType as error:
         raise Error(error.what, code="input.answer_type", field=error.field) from error
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = str(first["loc"][0]) if first["loc"] else "problem"
-        detail = first["msg"].removeprefix("Value error, ")
-        raise Error(detail, code="input.field", field=field) from error
+        place, what = first_fault(error)
+        field = place.partition(".")[0] or "problem"
+        raise Error(what, code="input.field", field=field) from error

@@ -22,7 +22,9 @@ from schemas.answer_type import AnswerType
 from schemas.events.base import Event
 from schemas.events.learning import Reflected, SeriesOpened
 from schemas.events.traces import TraceTaken
+from schemas.faults import first_fault
 from schemas.identity import canonical, digest, scope_id, taken_id, text_digest
+from schemas.letters import PLAN, errors_of
 from schemas.problem import Feedback, Problem, Profile, of_tenant
 from schemas.settings import PromptWords
 from streams.engine.policies import Find
@@ -40,8 +42,6 @@ from streams.runtime.room import need_room
 
 TOPIC = "traces"
 """What refused lines say that they were meant for."""
-PLAN = "__metalogue.plan"
-"""Header of a refused line: how to take it in, once it is mended."""
 ASSUMED_BY = "trace"
 """Who gave a verdict, where nobody knows which tool recorded it."""
 
@@ -147,15 +147,15 @@ class Taker:
         for refused in self.done.refused:
             line, wrong = refused
             key, raw = self.letter(refused)
-            headers = {
-                "__metalogue.errors.topic": TOPIC,
-                "__metalogue.errors.source": self.plan.source,
-                "__metalogue.errors.offset": line.number,
-                "__metalogue.errors.exception": wrong.code,
+            errors = errors_of(
+                TOPIC,
+                source=self.plan.source,
+                offset=line.number,
+                exception=wrong.code,
                 # Its text quotes the line, of which nothing may be kept then.
-                "__metalogue.errors.message": wrong.code if key.endswith(UNREAD) else str(wrong),
-                PLAN: self.plan.as_header(),
-            }
+                message=wrong.code if key.endswith(UNREAD) else str(wrong),
+            )
+            headers = {**errors, PLAN: self.plan.as_header()}
             messages.append(("dead-letters", key, headers, raw))
         self.log.publish(messages, commands)
         return self.done
@@ -293,9 +293,8 @@ class Taker:
             where = "reference" if error.field == "answer" else error.field
             raise BadLine(1, where, error.what, "input.answer_type") from error
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            what = first["msg"].removeprefix("Value error, ")
-            raise BadLine(1, str(first["loc"][0]), what, "input.field") from error
+            place, what = first_fault(error)
+            raise BadLine(1, place, what, "input.field") from error
         # Cases and episodes of one problem are counted together, so they must have
         # been asked the same.
         key = (taken.domain, taken.problem_id)

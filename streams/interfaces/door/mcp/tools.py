@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from schemas.answer import Answer
 from schemas.answer_type import AnswerTypeSaid, Form
 from schemas.events.episode import EpisodeOpened
+from schemas.faults import first_fault
 from schemas.outcome import Status
 from schemas.problem import ID_CHARS, PROBLEM_CHARS, ProblemId, ProblemText, Seed
 from schemas.record import Record
@@ -359,11 +360,9 @@ class Tool(Generic[A]):
         try:
             arguments = self.arguments.model_validate(given)
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
             # By its name, since the model that made the call is the one that has to mend it.
-            field = ".".join(map(str, first["loc"])) or "arguments"
-            detail = first["msg"].removeprefix("Value error, ")
-            raise Error(detail, code="input.field", field=field) from error
+            field, what = first_fault(error)
+            raise Error(what, code="input.field", field=field or "arguments") from error
         return await self.work(service, guest, arguments, progress)
 
 
