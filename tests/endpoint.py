@@ -17,6 +17,8 @@ from typing import Any, Literal, TypeAlias
 
 PIECES = 10
 GLANCE_S = 0.005
+LET_IN = 3
+"""Turns of the loop from a connection to its handler: accepted, joined to a reader, begun."""
 JSON_TYPE, SSE_TYPE = "application/json", "text/event-stream"
 
 
@@ -162,6 +164,12 @@ class Endpoint:
         return await asyncio.start_server(self._serve, "127.0.0.1", 0, backlog=2048)
 
     async def _stop(self) -> None:
+        # Who was just accepted is a task that has not begun: cancelled so, or by a server that closed
+        # before, it would leave its socket open.
+        for listening in self._server.sockets:
+            self._loop.remove_reader(listening)
+        for _ in range(LET_IN):
+            await asyncio.sleep(0)
         self._server.close()
         for writer in self._writers:
             writer.transport.abort()
