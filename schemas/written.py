@@ -60,6 +60,14 @@ def problem_of(raw: bytes) -> Problem:
     return problem
 
 
+def readable(raw: bytes) -> Problem | None:
+    """The problem of a message, unless no worker could read it."""
+    try:
+        return problem_of(raw)
+    except ValidationError:
+        return None
+
+
 def feedback_of(raw: bytes) -> Feedback:
     """The judgement of a message. Raises ``ValidationError``."""
     feedback = read(Feedback, raw)

@@ -19,8 +19,6 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Literal, TypeAlias
 
-import orjson
-
 from handlers.policies.base import Policy
 from schemas.answer_type import AnswerType
 from schemas.events.base import Event
@@ -39,7 +37,7 @@ from schemas.problem import (
 )
 from schemas.settings import BadSetting, PromptWords
 from schemas.subjects import of_subject
-from schemas.written import problem_of
+from schemas.written import readable
 from streams.engine.policies import NoPolicy
 from streams.engine.prompts.catalogue import need_known, usual_of
 from streams.producing.others import Others
@@ -50,7 +48,7 @@ from streams.producing.typed import BadType, need_same_type, type_mark, with_kno
 from streams.runtime.embedded.intake import SCOPE, episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.queries.episodes import first_text, is_open_on
-from streams.runtime.embedded.queries.messages import run_of_problem, value_of
+from streams.runtime.embedded.queries.messages import text_put, value_of
 from streams.runtime.room import need_room
 
 Order: TypeAlias = Literal["released", "shuffled"]
@@ -275,7 +273,7 @@ class Producer:
             put: Problem | None = admitted.problem
         else:
             body = value_of(self.log, "problems", episode)
-            put = None if body is None else problem_of(body)
+            put = None if body is None else readable(body)
         if put is not None:
             need_same_type(problem, type_mark(put))
         # What a solve began, and perhaps left, no worker has heard of: it is put for them too.
@@ -342,9 +340,8 @@ class Producer:
     def _check_text(self, episode: str, problem: Problem) -> None:
         """Raises ``BadLine`` where another text bears this id: labels and tables could not tell the two apart."""
         key = (problem.domain, problem.id)
-        put = run_of_problem(self.log, episode)
-        # Not by SQLite's json_extract: its texts end at U+0000.
-        known = self.others.texts.get(key) if put is None else str(orjson.loads(put)["problem"])
+        put = text_put(self.log, episode)
+        known = self.others.texts.get(key) if put is None else put
         # Of a problem that nobody put there may be a case of another tool's.
         if known is None and key not in self.texts:
             known = first_text(self.log, *key)

@@ -15,7 +15,7 @@ from schemas.events.episode import EpisodeParked, ProblemAdmitted
 from schemas.identity import digest
 from schemas.problem import Feedback
 from schemas.record import Record
-from schemas.written import problem_of
+from schemas.written import readable
 from streams.engine.policies import find
 from streams.interfaces.cli.cancelling import cancel, taken_out
 from streams.interfaces.cli.config import load
@@ -186,7 +186,7 @@ class Mailbox:
         # By the order of the log, which the worker goes by as well: when we looked, not even ours was there.
         first = messages.first_put(self.log, episode)
         what = ""
-        if first is not None and problem_of(first[1]).problem != asked.problem:
+        if first is not None and first[1] != asked.problem:
             what = f"{asked.id!r} is already taken by another problem text"
         elif first is not None and new and first[0] != episode:
             what = f"{asked.id!r} is already taken, with another policy or other settings"
@@ -268,8 +268,7 @@ class Mailbox:
         if isinstance(admitted, ProblemAdmitted):
             id, memory = admitted.problem.id, admitted.problem.memory
             headers = as_text(admitted.headers)
-        elif put is not None:
-            problem = problem_of(put.value)
+        elif put is not None and (problem := readable(put.value)) is not None:
             id, memory = problem.id, problem.memory
             headers = {name: each.decode() for name, each in of_text(put.headers)}
         else:

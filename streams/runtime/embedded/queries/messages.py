@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
+from schemas.written import readable
 from streams.runtime.embedded.queries.conditions import span
 
 if TYPE_CHECKING:
@@ -23,9 +24,11 @@ select headers, value from messages m where topic = ? and not exists (
     select 1 from json_each(m.headers) h where h.key = w.key and h.value = w.value)) order by offset limit 1
 """
 RUNS = "select key from messages where topic = 'problems' and key >= ? and key < ? limit 2"
-A_RUN = "select value from messages where topic = 'problems' and key >= ? and key < ? limit 1"
-FIRST = """
-select key, value from messages where topic = 'problems' and key >= ? and key < ? order by offset limit 1
+PUT = (
+    "select key, value from messages where topic = 'problems' and key >= ? and key < ? order by key"
+)
+FIRST_PUT = """
+select key, value from messages where topic = 'problems' and key >= ? and key < ? order by offset
 """
 FOREIGN = """
 select offset, value from messages
@@ -92,17 +95,23 @@ def runs_of_problem(log: SqliteLog, episode: str) -> list[str]:
     return [key for (key,) in log.db.execute(RUNS, of_problem)]
 
 
-def run_of_problem(log: SqliteLog, episode: str) -> bytes | None:
-    """A problem as it was put for any episode of the same problem as this one's."""
-    row = log.db.execute(A_RUN, span(f"{episode.rpartition('/')[0]}/")).fetchone()
-    return None if row is None else as_bytes(row[0])
+def text_put(log: SqliteLog, episode: str) -> str | None:
+    """The text of the same problem as this episode's, as it was put for any episode."""
+    put = _readable(log, PUT, episode)
+    return None if put is None else put[1]
 
 
-def first_put(log: SqliteLog, episode: str) -> tuple[str, bytes] | None:
-    """The episode for which the same problem as this one's was put first, and the problem as it was put then."""
-    prefix = episode.rpartition("/")[0]
-    row = log.db.execute(FIRST, (prefix + "/", prefix + "0")).fetchone()
-    return None if row is None else (row[0], as_bytes(row[1]))
+def first_put(log: SqliteLog, episode: str) -> tuple[str, str] | None:
+    """The episode for which the same problem as this one's was put first, and its text as it was put then."""
+    return _readable(log, FIRST_PUT, episode)
+
+
+def _readable(log: SqliteLog, sql: str, episode: str) -> tuple[str, str] | None:
+    # What no worker can read is passed over: it will be refused, and takes nobody's id.
+    for key, value in log.db.execute(sql, span(f"{episode.rpartition('/')[0]}/")):
+        if (put := readable(as_bytes(value))) is not None:
+            return key, put.problem
+    return None
 
 
 def foreign_problems(log: SqliteLog, after: int) -> Iterator[tuple[int, bytes]]:
