@@ -29,7 +29,8 @@ def test_closing_it_while_many_connect_leaves_no_socket_open() -> None:
         endpoint = Endpoint()
         port = int(endpoint.url.rpartition(":")[2].partition("/")[0])
         made, enough = threading.Semaphore(0), threading.Event()
-        who = [threading.Thread(target=knocked, args=(port, made, enough)) for _ in range(2)]
+        given = (port, made, enough)
+        who = [threading.Thread(target=knocked, args=given, daemon=True) for _ in range(2)]
         for each in who:
             each.start()
         for _ in range(MANY):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.endpoint import Answer, Asked, fails, whole
 from tests.streams.door.served import Here, served
@@ -41,3 +43,14 @@ def door(serve: Serve) -> Generator[Here]:
     serve()
     with served() as here:
         yield here
+
+
+@pytest.fixture
+def tokens(folder: Path) -> str:
+    """A file of two holders' tokens: one has one place, the other one call a problem."""
+    holders = {
+        "alice": {"sha256": sha256(b"a-token").hexdigest(), "at_once": 1},
+        "bob": {"sha256": sha256(b"b-token").hexdigest(), "call_limit": 1},
+    }
+    (folder / "tokens.yaml").write_text(yaml.safe_dump({"holders": holders}))
+    return "tokens.yaml"

@@ -6,14 +6,12 @@ import json
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from hashlib import sha256
 from pathlib import Path
 
 import httpx2 as httpx
 import metalogue
 import openai
 import pytest
-import yaml
 
 from schemas.identity import scope_id
 from streams.interfaces.cli.working import only_worker
@@ -28,16 +26,6 @@ from tests.streams.door.test_engine import Gate
 from tests.surroundings import Serve
 
 # ── who may come in ──────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.fixture
-def tokens(folder: Path) -> str:
-    holders = {
-        "alice": {"sha256": sha256(b"a-token").hexdigest(), "at_once": 1},
-        "bob": {"sha256": sha256(b"b-token").hexdigest(), "call_limit": 1},
-    }
-    (folder / "tokens.yaml").write_text(yaml.safe_dump({"holders": holders}))
-    return "tokens.yaml"
 
 
 def test_only_holders_of_tokens_come_in_and_see_only_their_own(serve: Serve, tokens: str) -> None:

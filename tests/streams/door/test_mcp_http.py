@@ -52,16 +52,6 @@ async def over(url: str, token: str | None = None) -> AsyncGenerator[Any]:
         yield client
 
 
-@pytest.fixture
-def tokens(folder: Path) -> str:
-    holders = {
-        "alice": {"sha256": sha256(b"a-token").hexdigest(), "at_once": 1},
-        "bob": {"sha256": sha256(b"b-token").hexdigest(), "call_limit": 1},
-    }
-    (folder / "tokens.yaml").write_text(yaml.safe_dump({"holders": holders}))
-    return "tokens.yaml"
-
-
 def test_over_http_anybody_of_this_machine_solves_with_progress(serve: Serve) -> None:
     serve()
     steps: list[str] = []
