@@ -63,13 +63,10 @@ def place_of(url: str) -> KafkaAddress:
 def reached(place: KafkaAddress, work: Callable[[], T], *, printed: bool = False) -> T:
     """What talking to the broker gives. Raises a ``CliError`` where it is not there or lacks topics."""
     from streams.runtime.kafka import aio
-    from streams.runtime.kafka.group import quiet
     from streams.runtime.kafka.refusals import RefusedByBroker
     from streams.runtime.kafka.sending import Unrecorded
     from streams.runtime.kafka.topics import NoTopics
 
-    # Above every level: what the clients write is listened to, and told once in words for people.
-    quiet(100)
     heard = Overheard()
     try:
         with overhearing(printed=printed) as heard:
@@ -106,7 +103,8 @@ def _away(place: KafkaAddress, error: Exception) -> CliError:
 
     # The brokers are asked themselves, because the client says of any trouble only that it got no
     # answer.
-    called = roll.call(place)
+    with overhearing(printed=False):
+        called = roll.call(place)
     reason = str(error).removeprefix(type(error).__name__ + ": ") or type(error).__name__
     # People mend another thing where some brokers answer than where none does.
     told = called.told() if called.answered else "no broker answered"

@@ -18,6 +18,8 @@ from streams.interfaces.cli.errors import SETUP, CliError
 from streams.runtime.kafka.refusals import RefusedByBroker
 
 CLIENT, KEPT = "aiokafka", 20
+_BEFORE: list[tuple[int, bool]] = []
+"""How the client's log was when each of those who listen now began: a door's threads may listen at once."""
 # By their names, because the library is loaded only where a log lies on Kafka.
 DENIED = (
     "AuthenticationFailedError",
@@ -54,7 +56,7 @@ class Overheard(logging.Handler):
 def overhearing(*, printed: bool) -> Generator[Overheard]:
     """Listen to the client for a while; what it says is printed too, or not."""
     log, heard = logging.getLogger(CLIENT), Overheard()
-    before = log.level, log.propagate
+    _BEFORE.append((log.level, log.propagate))
     # Errors are let through whatever level people asked for: they are listened to, and not shown.
     log.setLevel(logging.ERROR)
     log.propagate = False
@@ -64,7 +66,10 @@ def overhearing(*, printed: bool) -> Generator[Overheard]:
             yield heard
     finally:
         log.removeHandler(heard)
-        log.level, log.propagate = before
+        # Whoever ends last gives back what the first found, though another may have begun before.
+        # By its method, because loggers below remember what they let through until it is called.
+        level, log.propagate = _BEFORE.pop()
+        log.setLevel(level)
 
 
 def denied(heard: Overheard, where: str) -> CliError | None:

@@ -121,10 +121,10 @@ def credentials(place: KafkaAddress) -> dict[str, Any]:
     }
 
 
-def quiet(level: int = logging.ERROR) -> None:
+def quiet() -> None:
     """Faust and aiokafka say much; what matters is said by the worker."""
     for name in ("faust", "mode", "aiokafka", "kafka"):
-        logging.getLogger(name).setLevel(level)
+        logging.getLogger(name).setLevel(logging.ERROR)
 
 
 async def commit(app: Any) -> None:
