@@ -11,6 +11,7 @@ import pytest
 from streams.interfaces.cli.opening import open_log
 from streams.interfaces.door.asking import Asked, Way
 from streams.interfaces.door.mailbox import Mailbox
+from tests.streams.cli.calling import call
 from tests.surroundings import Serve
 
 LOG = "sqlite:a.db"
@@ -50,3 +51,19 @@ def test_what_no_worker_can_read_takes_nobodys_id(folder: Path, junk: bytes, min
         if not mine:
             with pytest.raises(metalogue.Error, match="another problem text"):
                 box.post(Asked.of("What is 2 + 2?", "q"), way)
+
+
+def test_who_waits_for_a_name_that_bears_junk_is_told_by_the_workers_letter(folder: Path) -> None:
+    asked, way = Asked.of("What is 1 + 1?", "q"), Way(policy="cot")
+    with closing(open_log("sqlite:named.db", create=True)) as log:
+        episode = Mailbox(log).post(asked, way).episode
+    with closing(open_log(LOG, create=True)) as log:
+        log.publish([("problems", episode, {}, b"{")])
+        box = Mailbox(log)
+        assert box.post(asked, way).episode == episode
+        assert not box.news([episode]).refused
+        worker = ("worker", "--backbone", "rehearsal", "--until-idle", "-q", "--no-tables")
+        call(*worker, "--log", LOG)
+        told = box.news([episode])
+    assert not told.answers
+    assert "json" in told.refused[episode].casefold()
