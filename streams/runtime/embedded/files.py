@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 MEMORY = ":memory:"
 SqliteError = sqlite3.Error
 """What SQLite says where a file cannot be read or written, or holds no log."""
-TO_READ = (
-    "pragma trusted_schema=off; pragma busy_timeout=30000; pragma temp_store=memory; "
-    "pragma query_only=on;"
-)
+TO_READ = "pragma busy_timeout=30000; pragma temp_store=memory; pragma query_only=on;"
 ALONE = "pragma locking_mode=exclusive;"
 CANNOT_GROW = (
     sqlite3.SQLITE_IOERR_WRITE,

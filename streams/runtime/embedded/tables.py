@@ -85,7 +85,6 @@ create view if not exists lessons as
 # A commit is on the disk when it returns: what follows from it, an answer or the next question, cannot be taken back.
 # Whoever wants commits sooner, and may lose the last ones to a power failure, asks for it (``SqliteLog.sync_less``).
 PRAGMAS = """
-pragma trusted_schema=off;
 pragma journal_mode=wal;
 pragma synchronous=full;
 pragma busy_timeout=30000;

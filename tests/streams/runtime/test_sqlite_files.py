@@ -120,16 +120,6 @@ def test_people_may_keep_tables_and_views_of_their_own_in_a_log(tmp_path: Path) 
     ReadOnlyLog(path).close()
 
 
-def test_no_schema_is_trusted(tmp_path: Path) -> None:
-    path = tmp_path / "m.db"
-    with (
-        closing(SqliteLog(path, create=True)) as log,
-        closing(ReadOnlyLog(path)) as reader,
-    ):
-        for each in (log, reader):
-            assert each.db.execute("pragma trusted_schema").fetchone() == (0,)
-
-
 def test_only_who_may_makes_a_log(tmp_path: Path) -> None:
     with pytest.raises(NoLog):
         SqliteLog(tmp_path / "m.db")
