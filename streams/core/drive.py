@@ -187,6 +187,10 @@ async def drive(steps: Steps[R], run: Run, ledger: Ledger, at: str = "") -> R:
             request = steps.send(reply) if stopped is None else steps.throw(stopped)
         except StopIteration as done:
             return cast("R", done.value)
+        except SystemExit as left:
+            # It would end the host with all its other episodes; as a defect it ends this one.
+            said = RuntimeError(f"the policy called sys.exit({left.code!r})")
+            raise said.with_traceback(left.__traceback__) from left
         # A request counts whether it is recorded or not, and whatever becomes of it. Only so do the
         # addresses of all later requests stay where they are when a policy is resumed.
         here = f"{at}{turn}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import sqlite3
+import sys
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -97,6 +98,11 @@ def no_text(task: Task, given: SpeedSettings) -> Steps[Conclusion]:
     raise Mute
 
 
+def quits(task: Task, given: SpeedSettings) -> Steps[Conclusion]:
+    yield from asks(task)
+    sys.exit("enough")
+
+
 def odd_reflection(*_: Any) -> dict[str, Any]:
     raise ValueError("half \ud800")
 
@@ -131,6 +137,7 @@ def huge(*_: Any) -> dict[str, Any]:
         (replace(SPEED, solve=no_end), "TypeError: a conclusion's ended_by is text; it was None"),
         (replace(SPEED, solve=odd_text), "ValueError: half \ufffd"),
         (replace(SPEED, solve=no_text), "Mute: no text (ZeroDivisionError)"),
+        (replace(SPEED, solve=quits), "RuntimeError: the policy called sys.exit('enough') (test_policy"),
         (replace(SPEED, solve=good, reflect=odd_reflection), "reflect: ValueError: half \ufffd"),
         (replace(SPEED, solve=good, reflect=nan), "reflect: ValueError: must be a finite number"),
         (replace(SPEED, solve=good, reflect=huge), "reflect: ValueError: Integer exceeds 64-bit"),
