@@ -110,9 +110,13 @@ class Template:
             # there.
             if not optional or variables.get(variable):
                 parts.append(head + fenced(variable, variables[variable]))
-                notes |= {note: None} if note else {}
-        last = (self.closing,) if self.closing else ()
-        return "\n\n".join((*(("\n".join(notes),) if notes else ()), *parts, *last))
+                if note:
+                    notes[note] = None
+        if notes:
+            parts.insert(0, "\n".join(notes))
+        if self.closing:
+            parts.append(self.closing)
+        return "\n\n".join(parts)
 
     def render(self, variables: Mapping[str, str]) -> tuple[Message, ...]:
         """The messages that a model sees."""

@@ -95,10 +95,13 @@ class Complete(Ask[Completion]):
         # A reply that is sent back holds what a model wrote, and a request to mend it what we say
         # of that.
         """What the model sees, oldest first. Nothing in a later turn of ours opens a section either."""
+        prompt = self.template.render(dict(self.variables))
+        if not self.history:
+            return prompt
         turns = (
             (who, fenced("turn", text) if who == "user" else text) for who, text in self.history
         )
-        return (*self.template.render(dict(self.variables)), *turns)
+        return (*prompt, *turns)
 
     def unguided(self) -> tuple[Message, ...] | None:
         """What the model sees without what was learned from other problems; none where nothing of it is shown."""

@@ -6,7 +6,7 @@ second time, so that `verify` finds a record that was changed afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -40,11 +40,8 @@ def stamp_of(address: str, at_ms: int, body: str | bytes) -> Stamp:
         return address, at_ms, ""
 
 
-def stamps_of(records: Iterable[Stamp], closed_ms: int) -> str:
+def stamps_of(records: Sequence[Stamp], closed_ms: int) -> str:
     """The digest over an episode's records and the time of its closing; of several at one address the first counts."""
-    first: dict[str, Stamp] = {}
-    # The first record of an address counts, here as everywhere.
-    for each in records:
-        if is_stamped(each[0]):
-            first.setdefault(each[0], each)
+    # Of a name that is given twice a dictionary keeps the later one: read backwards, the first record.
+    first = {each[0]: each for each in reversed(records) if is_stamped(each[0])}
     return digest([*(first[at] for at in sorted(first, key=address_order)), closed_ms])

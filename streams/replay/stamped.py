@@ -33,7 +33,7 @@ def restamped(log: SqliteLog, left: Leftovers, only: str | None = None) -> Itera
             continue
         records = [each[:3] for each in before]
         held += 1 + sum(is_stamped(address) for address, _, _ in records)
-        found = stamps_of((stamp_of(*record) for record in records), at_ms)
+        found = stamps_of([stamp_of(*record) for record in records], at_ms)
         if found != closed.stamps:
             now = f"{found} of its records as they stand: a model, a time or what was spent"
             yield Diverged(episode, "closed", "stamps", closed.stamps, now)

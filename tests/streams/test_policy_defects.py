@@ -137,7 +137,10 @@ def huge(*_: Any) -> dict[str, Any]:
         (replace(SPEED, solve=no_end), "TypeError: a conclusion's ended_by is text; it was None"),
         (replace(SPEED, solve=odd_text), "ValueError: half \ufffd"),
         (replace(SPEED, solve=no_text), "Mute: no text (ZeroDivisionError)"),
-        (replace(SPEED, solve=quits), "RuntimeError: the policy called sys.exit('enough') (test_policy"),
+        (
+            replace(SPEED, solve=quits),
+            "RuntimeError: the policy called sys.exit('enough') (test_policy",
+        ),
         (replace(SPEED, solve=good, reflect=odd_reflection), "reflect: ValueError: half \ufffd"),
         (replace(SPEED, solve=good, reflect=nan), "reflect: ValueError: must be a finite number"),
         (replace(SPEED, solve=good, reflect=huge), "reflect: ValueError: Integer exceeds 64-bit"),

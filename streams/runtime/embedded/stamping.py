@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from msgspec import structs
@@ -49,22 +50,22 @@ class Stamps:
             if row[5] == "episode.closed":
                 rows[place] = self._closed(db, rows[:place], here[row[3]], row)
             else:
-                self._remember(row)
+                self._remember((row,))
                 here[row[3]] += 1
 
     def _take(self) -> None:
-        for row in self.waiting:
-            self._remember(row)
+        self._remember(self.waiting)
         self.waiting.clear()
 
-    def _remember(self, row: Row) -> None:
-        _, _, _, episode, address, _, at_ms, body = row
-        stated = self.known.get(episode)
-        if stated is None:
-            if FIRST.get(episode[:2]) != address or len(self.known) >= MOST:
-                return
-            stated = self.known[episode] = []
-        stated.append(stamp_of(address, at_ms, body))
+    def _remember(self, rows: Iterable[Row]) -> None:
+        known = self.known
+        for _, _, _, episode, address, _, at_ms, body in rows:
+            stated = known.get(episode)
+            if stated is None:
+                if FIRST.get(episode[:2]) != address or len(known) >= MOST:
+                    continue
+                stated = known[episode] = []
+            stated.append(stamp_of(address, at_ms, body))
 
     def _closed(self, db: sqlite3.Connection, before: list[Row], here: int, row: Row) -> Row:
         episode, kind, at_ms, body = row[3], *row[5:]

@@ -37,4 +37,4 @@ class Stamps:
         found = self.mine.get(episode, {}) | found
         if FIRST.get(episode[:2]) not in found:
             return None
-        return stamps_of(found.values(), at_ms)
+        return stamps_of(list(found.values()), at_ms)

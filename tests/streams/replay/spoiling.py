@@ -111,7 +111,7 @@ def forged(log: SqliteLog, change: Change) -> list[Change]:
             assert isinstance(event, EpisodeClosed)
             before = "select address, at_ms, body from records where episode = ? and offset < ? order by offset"
             rows = log.db.execute(before, (episode, offset)).fetchall()
-            stamps = stamps_of((stamp_of(*row) for row in rows), at_ms)
+            stamps = stamps_of([stamp_of(*row) for row in rows], at_ms)
             said = structs.replace(event, stamps=stamps).to_json().decode()
             changes.append(("update records set body = ? where offset = ?", (said, offset)))
     return changes
