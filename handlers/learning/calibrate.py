@@ -108,7 +108,8 @@ def platt(pairs: Pairs) -> Platt:
     """Maximum likelihood by Newton's method, with Platt's smoothed targets."""
     rights = sum(right for _, right in pairs)
     high, low = (rights + 1) / (rights + 2), 1 / (len(pairs) - rights + 2)
-    points = [(logit(c), high if right else low) for c, right in pairs]
+    odds = {c: logit(c) for c in {c for c, _ in pairs}}
+    points = [(odds[c], high if right else low) for c, right in pairs]
     slope, offset = 1.0, 0.0
     for _ in range(_TURNS):
         step = _newton(points, slope, offset)
@@ -126,8 +127,10 @@ def _newton(
     # goes on even so. The bound keeps a step on a flat stretch from leaping far beyond the end.
     ga = gb = 0.0
     aa, ab, bb = _RIDGE, 0.0, _RIDGE
+    # Confidences are often shares of a few votes, and each takes an exact power: once for all that are equal.
+    chances = {x: sigmoid(slope * x + offset) for x in {x for x, _ in points}}
     for x, target in points:
-        p = sigmoid(slope * x + offset)
+        p = chances[x]
         weight = p * (1 - p)
         ga, gb = ga + (p - target) * x, gb + (p - target)
         aa, ab, bb = aa + weight * x * x, ab + weight * x, bb + weight
