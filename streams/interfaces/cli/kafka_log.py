@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 HINT_S: Final = 3.0
 """Whoever waits for so long is told what for."""
+_PLACE: Final = re.compile(r"\('([^'\s]{1,255})', (\d{1,5}), <AddressFamily\.\w{1,16}: \d{1,3}>\)")
+"""A broker as its client spells it, with the kind of its address."""
 
 
 def is_kafka(url: str) -> bool:
@@ -106,6 +109,7 @@ def _away(place: KafkaAddress, error: Exception) -> CliError:
     with overhearing(printed=False):
         called = roll.call(place)
     reason = str(error).removeprefix(type(error).__name__ + ": ") or type(error).__name__
+    reason = _PLACE.sub(r"\1:\2", reason)
     # People mend another thing where some brokers answer than where none does.
     told = called.told() if called.answered else "no broker answered"
     hint = "Is the broker up? For a local one: make broker"

@@ -40,7 +40,7 @@ def test_a_healthy_log(folder: Path) -> None:
         ("sqlite:///x.db", 2, "sqlite:///x.db is not spelled right"),
         ("junk.db", 2, "junk.db: file is not a database"),
         ("other.db", 2, "other.db: a SQLite file, but not a log"),
-        ("kafka://127.0.0.1:1", 6, "no broker answered: Unable to bootstrap"),
+        ("kafka://127.0.0.1:1", 6, "no broker answered: Unable to bootstrap from [127.0.0.1:1]"),
     ],
 )
 def test_logs_that_cannot_be_read(folder: Path, url: str, code: int, detail: str) -> None:
