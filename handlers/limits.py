@@ -146,6 +146,8 @@ class Ledger:
         self.spent_tokens += tokens
         self.spent_cost += cost
         self.spent_seconds += seconds
+        if not self.bounded:
+            return
         if self.calls is not None:
             self.calls -= calls
         if self.tokens is not None:

@@ -15,7 +15,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class Ask(Generic[R_co]):
-    """A question for the outside world, answered with an ``R_co``. Subclasses are frozen dataclasses."""
+    """A question for the outside world, answered with an ``R_co``. Subclasses are frozen dataclasses or structs."""
 
     __slots__ = ()
 

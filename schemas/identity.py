@@ -54,6 +54,13 @@ def digest(value: Any) -> str:
     return hashlib.sha256(orjson.dumps(value, option=_CANONICAL)).hexdigest()[:12]
 
 
+def json_digest(body: str | bytes) -> str:
+    """The digest of what stands in a JSON text, however that is written. Raises ``ValueError`` on what is none."""
+    # Names are texts in what was just read, which spares the look at each.
+    value = orjson.dumps(orjson.loads(body), option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(value).hexdigest()[:12]
+
+
 def hash01(*parts: object) -> float:
     """A number in [0, 1), uniform over its arguments and a pure function of them: our only randomness."""
     # Parts are joined by a sign that none of them holds, or else ("ab", "c") would draw as ("a",

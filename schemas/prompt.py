@@ -6,7 +6,7 @@ a divergence can show both sides.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -73,6 +73,8 @@ class Template:
     digest: str = field(init=False, compare=False)
     schema: dict[str, Any] = field(init=False, compare=False, repr=False)
     heads: tuple[tuple[str, str, bool, str], ...] = field(init=False, compare=False, repr=False)
+    counts: bool = field(init=False, compare=False, repr=False)
+    """Whether the form of a reply hangs on what is asked: how many items it holds, its variables say."""
 
     def __post_init__(self) -> None:
         # Reckoned once for each role. A prompt is asked for at every call, and its static part
@@ -93,6 +95,7 @@ class Template:
             (f"{MARK}{s.heading}\n", s.variable, s.optional, s.note) for s in self.sections
         )
         object.__setattr__(self, "heads", heads)
+        object.__setattr__(self, "counts", any(each.counted for each in self.reply.fields))
 
     def says(self, text: str) -> bool:
         """Whether a text of some words stands in the static part, word for word: who writes it says nothing."""
@@ -117,6 +120,11 @@ class Template:
         if self.closing:
             parts.append(self.closing)
         return "\n\n".join(parts)
+
+    def form(self, variables: Sequence[tuple[str, str]]) -> Reply:
+        """The form of the reply to one question."""
+        # Most forms hang on nothing, and are asked for at every call.
+        return self.reply.asked(dict(variables)) if self.counts else self.reply
 
     def render(self, variables: Mapping[str, str]) -> tuple[Message, ...]:
         """The messages that a model sees."""

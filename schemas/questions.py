@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct, structs
 
 from schemas.answer_type import AnswerType
 from schemas.asking import Ask, R_co
@@ -48,12 +50,9 @@ def _sampling_digest(sampling: Sampling) -> str:
     return _DEFAULT_DIGEST if sampling is DEFAULT_SAMPLING else _digest_of(sampling)
 
 
-def _filled(name: str, value: str) -> str:
-    """Digest of a variable, its name included: the same value elsewhere is another prompt."""
-    return text_digest(f"{name}={value}")
-
-
-class Completion(NamedTuple):
+# Of these two an episode makes one at every step: as structs they take a tenth of the time of frozen
+# dataclasses.
+class Completion(Struct, frozen=True):
     """A model's reply: text, why it ended (``stop length refusal timeout error``), by which model."""
 
     address: str
@@ -75,8 +74,7 @@ class Completion(NamedTuple):
         return self.finish == "length"
 
 
-@dataclass(frozen=True, slots=True)
-class Complete(Ask[Completion]):
+class Complete(Struct, Ask[Completion], frozen=True):
     """One model call by a role. ``draw`` tells equal prompts of one episode apart (five samples: 0-4).
 
     ``history`` holds turns that follow the prompt, such as an unreadable reply and the request to
@@ -108,12 +106,13 @@ class Complete(Ask[Completion]):
         if not dict(self.variables).get(GUIDANCE):
             return None
         kept = tuple((name, "" if name == GUIDANCE else said) for name, said in self.variables)
-        return replace(self, variables=kept).messages()
+        return structs.replace(self, variables=kept).messages()
 
     # Made here at once, and not of ``parts``: a fingerprint is taken for every call, the names of
     # its parts only where one differs.
     def fingerprint(self) -> str:
-        digests = [_filled(name, value) for name, value in self.variables]
+        # A variable's name is in its digest: the same value elsewhere is another prompt.
+        digests = [text_digest(f"{name}={value}") for name, value in self.variables]
         history = digest(self.history) if self.history else "-"
         sampling = _sampling_digest(self.sampling)
         return " ".join(
@@ -132,7 +131,7 @@ class Complete(Ask[Completion]):
         return (
             ("role", self.role),
             ("template", self.template.digest),
-            *((name, _filled(name, value)) for name, value in self.variables),
+            *((name, text_digest(f"{name}={value}")) for name, value in self.variables),
             ("history", digest(self.history) if self.history else "-"),
             ("sampling", _sampling_digest(self.sampling)),
             ("draw", str(self.draw)),

@@ -179,8 +179,8 @@ class Reply:
 
     def asked(self, variables: Mapping[str, str]) -> Reply:
         """The form of one question: which steps it wants rated, its variables say."""
-        # Most forms count nothing and stay the same object, which keeps what is cached by it.
-        if not [field for field in self.fields if field.counted]:
+        # A form that counts nothing stays the same object, which keeps what is cached by it.
+        if not any(field.counted for field in self.fields):
             return self
         counted = (
             replace(field, steps=tuple(map(int, _STEP.findall(variables.get(field.counted, "")))))

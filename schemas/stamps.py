@@ -10,9 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
-import orjson
-
-from schemas.identity import ASKED, BEFORE, address_order, digest, is_numbered
+from schemas.identity import ASKED, BEFORE, address_order, digest, is_numbered, json_digest
 
 Stamp: TypeAlias = tuple[str, int, str]
 """Address and Unix milliseconds of a record, and the digest of its body."""
@@ -35,7 +33,7 @@ def stamp_of(address: str, at_ms: int, body: str | bytes) -> Stamp:
     try:
         # The body is read and digested anew, since two writers of one value may order its keys
         # otherwise.
-        return address, at_ms, digest(orjson.loads(body))
+        return address, at_ms, json_digest(body)
     except (ValueError, TypeError):
         return address, at_ms, ""
 
@@ -43,5 +41,9 @@ def stamp_of(address: str, at_ms: int, body: str | bytes) -> Stamp:
 def stamps_of(records: Sequence[Stamp], closed_ms: int) -> str:
     """The digest over an episode's records and the time of its closing; of several at one address the first counts."""
     # Of a name that is given twice a dictionary keeps the later one: read backwards, the first record.
-    first = {each[0]: each for each in reversed(records) if is_stamped(each[0])}
-    return digest([*(first[at] for at in sorted(first, key=address_order)), closed_ms])
+    first = {each[0]: each for each in reversed(records)}
+    said: list[Stamp | int] = [
+        first[at] for at in sorted(filter(is_stamped, first), key=address_order)
+    ]
+    said.append(closed_ms)
+    return digest(said)

@@ -11,6 +11,8 @@ from functools import lru_cache
 from itertools import count
 from typing import Any, Protocol, TypeVar, cast
 
+from msgspec import structs
+
 from schemas.asking import All, Ask, Steps, passing
 from schemas.events.base import Event
 from schemas.events.episode import Completed
@@ -51,7 +53,7 @@ def with_guidance(question: Ask[Any], text: str) -> Ask[Any]:
     own = said.get(SLOT.variable, "")
     said[SLOT.variable] = f"{own}\n\n{text}" if own else text
     variables = tuple((section.variable, said[section.variable]) for section in template.sections)
-    return replace(question, template=template, variables=variables)
+    return structs.replace(question, template=template, variables=variables)
 
 
 @lru_cache(maxsize=64)

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import Any, TypeVar, cast
 
+from msgspec import structs
+
 from handlers.policies.around import GENERATORS
 from handlers.policies.base import Conclusion, Task
 from handlers.policies.baselines.chain import CHAIN, PROMPT
@@ -135,7 +137,7 @@ def keeping(steps: Steps[R], work: Work, keeps: int = 1) -> Steps[R]:
             branches = [keeping(branch, lane, keeps=0) for branch, lane in pairs]
             return All(branches, fork.allow, twins=fork.twins)
         if isinstance(request, Complete) and not work.answered and not answers(request):
-            return replace(request, keeps=keeps)
+            return structs.replace(request, keeps=keeps)
         return request
 
     def got(request: object, reply: Any) -> Any:

@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
+from msgspec import structs
+
 from handlers.policies.around import Change, through
 from handlers.roles.wording import worded
 from schemas.asking import Ask, Steps
@@ -67,7 +69,7 @@ def in_words(settings: PolicySettings) -> Change:
         found = known.get(template.digest)
         if found is None:
             found = known[template.digest] = worded(template, words)
-        return replace(question, template=found)
+        return structs.replace(question, template=found)
 
     return change
 
@@ -77,4 +79,6 @@ def with_parameters(question: Ask[Any], settings: PolicySettings) -> Ask[Any]:
     if not isinstance(question, Complete):
         return question
     said: dict[str, Any] = dict(settings.asked(question.role))
-    return replace(question, sampling=replace(question.sampling, **said)) if said else question
+    return (
+        structs.replace(question, sampling=replace(question.sampling, **said)) if said else question
+    )

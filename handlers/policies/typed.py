@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from msgspec import structs
+
 from handlers.answers.forms import canonical
 from handlers.policies.around import through
 from schemas.answer_type import AnswerType, WrongForm
@@ -115,7 +117,7 @@ def _asked(steps: Steps[S], said: AnswerType, heard: _Heard) -> Steps[S]:
     def change(question: Ask[Any]) -> Ask[Any]:
         if not isinstance(question, Complete):
             return question
-        return replace(question, template=_typed(question.template, said))
+        return structs.replace(question, template=_typed(question.template, said))
 
     return through(steps, change, heard)
 

@@ -6,8 +6,10 @@ Source: CoT2-Meta § B.4, table 23.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from msgspec import structs
 
 from schemas.asking import Steps
 from schemas.events.reasoning import ReplyReparsed
@@ -56,7 +58,7 @@ def strictly(
     meter.spare -= 1
     yield ReplyReparsed(role=question.role, source=first.address, reason="not in the format asked")
     history = (("assistant", first.text.strip() or "(no reply)"), ("user", request))
-    second = yield from replace(question, history=history)
+    second = yield from structs.replace(question, history=history)
     meter.calls += 1
     mended = read("" if second.cut else second.text)
     # What was mended in part is still told as defaulted, so that a report can count how often

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from msgspec import structs
+
 from handlers.roles.form import Unreadable, parse
 from handlers.roles.role import CUT, Role, listed, mending
 from handlers.roles.values import bulleted
@@ -114,7 +116,7 @@ def compose(
     bullets, wrong = _heard(coach, reply, room, strict=strict)
     if wrong is None:
         return Composed(_advising(bullets, figures), "composed", reply.address)
-    again = yield from replace(question, history=mending(reply.text, wrong))
+    again = yield from structs.replace(question, history=mending(reply.text, wrong))
     bullets, wrong = _heard(coach, again, room, strict=strict)
     if wrong is None:
         return Composed(_advising(bullets, figures), "regenerated", again.address)

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Self, TypeAlias
 
+from msgspec import structs
+
 from handlers.roles.form import Unreadable, Values, parse
 from handlers.roles.objects import as_text
 from handlers.roles.values import ECHO
@@ -246,7 +248,7 @@ class Role:
         # why it was made.
         yield ReplyReparsed(role=self.name, source=first.address, reason=str(values))
         try:
-            second = yield from replace(question, history=mending(first.text, values))
+            second = yield from structs.replace(question, history=mending(first.text, values))
         except OutOfLimit:
             # A role that never asks again has no call set aside for
             # this one; its policy expects no end here.

@@ -68,7 +68,7 @@ def as_written(event: E) -> E:
     try:
         # A struct is not checked when it is made, so it is read back before it is written: what
         # nobody could read again must never reach a log, where it would stop every reader.
-        again = decode(event.kind, encode(event))
+        again = decode(event.kind, event.to_json())
     except (BadEvent, TypeError, UnicodeError, RecursionError):
         _refuse_what_json_cannot_say(event)
         raise

@@ -90,7 +90,9 @@ class Caller:
 
         What it had reserved of the totals is free again if none comes.
         """
-        self._begin()
+        self.calls_begun += 1
+        if self.totals is not None:
+            self._begin(self.totals)
         began_s = time.monotonic()
         try:
             try:
@@ -126,12 +128,8 @@ class Caller:
                 self.cost += price.of(most_prompt, most_completion) * reply.attempts
         return reply
 
-    def _begin(self) -> None:
+    def _begin(self, totals: Totals) -> None:
         """Book a call before it is made. Raises ``Draining`` when a total does not cover it."""
-        self.calls_begun += 1
-        if self.totals is None:
-            return
-        totals = self.totals
         so_far = {
             "calls": (totals.calls, self.calls_begun - 1 - self.released),
             "tokens": (totals.tokens, self.tokens),

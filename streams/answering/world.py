@@ -19,6 +19,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from msgspec import structs
+
 from handlers.answers.grade import CHECKERS, Grade
 from handlers.learning.recall import select
 from handlers.limits import Reservation
@@ -226,40 +228,53 @@ class World:
         backbone = self.backbones.get(question.role) or self.backbones["*"]
         request = ModelRequest(
             question.messages(),
-            capped(question.sampling, reserved.max_tokens),
+            # Nearly no call is bounded.
+            question.sampling
+            if reserved.max_tokens is None
+            else capped(question.sampling, reserved.max_tokens),
             # Twins draw under one seed, so that nothing but what they are told sets them apart.
             call_seed(run.seed, seed_address(run.journal, address)),
             question.draw,
             None if run.in_text else template.schema,
-            template.reply.asked(dict(question.variables)),
+            template.form(question.variables),
             is_used(run, question, asked, address),
             template.tools,
         )
         if self.budgets is None:
-            reply = await self._replied(backbone, request, question, run.episode)
+            reply = await self.caller.call(backbone, request, run.episode)
+            if reply.too_long:
+                reply = await self._shortened(backbone, request, question, run.episode, reply)
             return normalise.completed(asked, reply)
         # Booked while the call still counts as open: between the two another call of the same tenant
         # would find neither, and go out beyond the budget.
         with self.budgets.call(run.episode) as tenant:
-            reply = await self._replied(backbone, request, question, run.episode)
+            reply = await self.caller.call(backbone, request, run.episode)
+            if reply.too_long:
+                reply = await self._shortened(backbone, request, question, run.episode, reply)
             said = normalise.completed(asked, reply)
             self.budgets.book(tenant, said)
         return said
 
-    async def _replied(
-        self, backbone: Backbone, request: ModelRequest, question: Complete, episode: str
+    async def _shortened(
+        self,
+        backbone: Backbone,
+        request: ModelRequest,
+        question: Complete,
+        episode: str,
+        reply: ModelReply,
     ) -> ModelReply:
-        """Return the reply. If the prompt is too long for the model, ask once more without its guidance."""
-        reply = await self.caller.call(backbone, request, episode)
+        """Ask once more without the guidance, where the prompt was too long for the model."""
         # What was learned made the prompt so long, and the problem must not be lost for its own
         # guidance. Only a refusal by length is put again: any other would be refused again.
-        shorter = question.unguided() if reply.too_long else None
+        shorter = question.unguided()
         if shorter is None:
             return reply
         _log.warning(
             "%s: a prompt is too long, and asked again without its guidance", backbone.name
         )
-        again = await self.caller.call(backbone, request._replace(messages=shorter), episode)
+        again = await self.caller.call(
+            backbone, structs.replace(request, messages=shorter), episode
+        )
         return replace(
             again,
             attempts=reply.attempts + again.attempts,

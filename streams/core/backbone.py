@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+from msgspec import Struct
 
 from schemas.prompt import Message, Tool
 from schemas.questions import Sampling
 from schemas.reply import Reply
 
 
-class ModelRequest(NamedTuple):
+class ModelRequest(Struct, frozen=True):
     """One call. ``seed`` is the endpoint's; ``draw`` tells equal prompts of one episode apart.
 
     ``seeded`` says whether anything hangs on the seed: endpoints are not told of another. Models of this

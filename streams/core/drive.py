@@ -327,7 +327,7 @@ async def _answer(
             _put(run, here, posed)
             await recorder.commit()
             raise
-        if isinstance(answer, ReviewAnswered) and answer.result != "nobody":
+        if posed is not None and isinstance(answer, ReviewAnswered) and answer.result != "nobody":
             _put(run, here, posed)  # he answered before anybody looked
     try:
         # The world has normalised a model's reply; other answers still have to be read back once.

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any, Final
+
+from msgspec import structs
 
 from schemas.events.episode import Completed
 from streams.core.backbone import ModelReply
@@ -38,7 +41,8 @@ def encodable(raw: str) -> str:
 
 def text(raw: str, cap: int = TEXT_CAP) -> tuple[str, bool]:
     """The text with lone surrogates replaced and cut at the cap, and whether it was cut."""
-    raw = encodable(raw)
+    if not raw.isascii():
+        raw = encodable(raw)
     return (raw[:cap], True) if len(raw) > cap else (raw, False)
 
 
@@ -57,6 +61,8 @@ def count(raw: Any) -> int | None:
 
 def amount(raw: Any) -> float | None:
     """A finite amount of at least zero, or unknown."""
+    if type(raw) is float and 0.0 <= raw < math.inf:
+        return raw
     found = finite(raw)
     return found if found is not None and found >= 0 else None
 
@@ -87,6 +93,9 @@ NUMBERS: Final[Mapping[str, Callable[[Any], float | None]]] = {
 }
 """What an event names only where it is known, and how it is written."""
 
+_numbers = attrgetter(*NUMBERS)
+_NO_NUMBERS: Final = (None,) * len(NUMBERS)
+
 
 def completed(asked: str, reply: ModelReply) -> Completed:
     """A model's reply as an event, whatever it holds."""
@@ -94,9 +103,10 @@ def completed(asked: str, reply: ModelReply) -> Completed:
     # all, so that events keep the bytes that they had before the field was thought of.
     said_text, cut = text(reply.text)
     said: dict[str, Any] = {}
-    for name, normalised in NUMBERS.items():
-        if (number := getattr(reply, name)) is not None:
-            said[name] = normalised(number)
+    if (numbers := _numbers(reply)) != _NO_NUMBERS:
+        for (name, normalised), number in zip(NUMBERS.items(), numbers, strict=True):
+            if number is not None:
+                said[name] = normalised(number)
     # Of a text that was cut its tokens would tell of more than is recorded.
     if reply.token_logprobs and not cut:
         said["token_logprobs"] = tokens(reply.token_logprobs)
@@ -108,7 +118,7 @@ def completed(asked: str, reply: ModelReply) -> Completed:
         said["detail"] = text(reply.detail, MOST_DETAIL)[0]
     if cut:
         said["truncated"] = True
-    return Completed(
+    made = Completed(
         asked=asked,
         text=said_text,
         finish=text(reply.finish, 40)[0],
@@ -117,5 +127,5 @@ def completed(asked: str, reply: ModelReply) -> Completed:
         prompt_tokens=count(reply.prompt_tokens),
         completion_tokens=count(reply.completion_tokens),
         seconds=amount(reply.seconds),
-        **said,
     )
+    return structs.replace(made, **said) if said else made

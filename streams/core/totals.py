@@ -95,8 +95,11 @@ class EpisodeTotals:
         self.attempts += reply.attempts
         self.prompt_tokens = add(self.prompt_tokens, reply.prompt_tokens)
         self.completion_tokens = add(self.completion_tokens, reply.completion_tokens)
-        self.reasoning_tokens = add(self.reasoning_tokens, reply.reasoning_tokens)
-        self.cached_tokens = add(self.cached_tokens, reply.cached_tokens)
+        # Most endpoints tell neither, and what is unknown once stays so.
+        if self.reasoning_tokens is not None:
+            self.reasoning_tokens = add(self.reasoning_tokens, reply.reasoning_tokens)
+        if self.cached_tokens is not None:
+            self.cached_tokens = add(self.cached_tokens, reply.cached_tokens)
         if reply.seconds is None:
             self.timed = False
         if reply.cost is None:

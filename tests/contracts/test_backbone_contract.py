@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+from msgspec import structs
 
 from schemas.prompt import Message
 from schemas.questions import DEFAULT_SAMPLING, Sampling
@@ -98,7 +99,9 @@ def llamacpp_case(_: Path) -> Generator[tuple[Backbone, list[ModelRequest]]]:
     """A real model, held to a reply of its own for each request: mixing up two calls would show."""
     sampling = Sampling(max_tokens=8)
     asked = [
-        each._replace(sampling=sampling, reply=Reply((Field("Echo", "choice", "", (f"{at}",)),)))
+        structs.replace(
+            each, sampling=sampling, reply=Reply((Field("Echo", "choice", "", (f"{at}",)),))
+        )
         for at, each in enumerate(REQUESTS)
     ]
     yield LlamaCpp(options=LlamaOptions(threads=1, context=1024)), asked
@@ -112,7 +115,7 @@ def openvino_case(_: Path) -> Generator[tuple[Backbone, list[ModelRequest]]]:
     )
     options = _load("openvino", "Options")
     sampling = Sampling(max_tokens=8, temperature=0.0)
-    asked = [each._replace(sampling=sampling) for each in REQUESTS]
+    asked = [structs.replace(each, sampling=sampling) for each in REQUESTS]
     yield _load("openvino", "OpenVino")(options=options(context=1024, threads=1, exact=True)), asked
 
 
@@ -222,7 +225,7 @@ def test_a_cancelled_call_harms_no_other(runs: Runs) -> None:
 def test_any_prompt_is_answered_or_refused_as_the_port_says(runs: Runs, text: str) -> None:
     async def use(backbone: Backbone, requests: Sequence[ModelRequest]) -> None:
         with suppress(BackboneError):
-            check(await backbone.complete(requests[0]._replace(messages=(("user", text),))))
+            check(await backbone.complete(structs.replace(requests[0], messages=(("user", text),))))
         check(await backbone.complete(requests[0]))
 
     runs(use)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from handlers.limits import Ledger
 from handlers.policies.base import Policy, Task
@@ -191,7 +192,7 @@ def test_what_is_copied_from_other_words_says_nothing_either() -> None:
     plain = Completion("0", text, "stop", "m")
     heard: Any = role.hear(plain)
     assert heard["Analysis"] == said
-    other: Any = role.hear(plain._replace(template=question.template))
+    other: Any = role.hear(structs.replace(plain, template=question.template))
     assert "Analysis" not in other
 
 

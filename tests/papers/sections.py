@@ -46,7 +46,7 @@ class Steady(Remembering):
     """The simulator, whose dice hang on nothing but what it is shown."""
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        return await super().complete(request._replace(seed=7))
+        return await super().complete(structs.replace(request, seed=7))
 
 
 def signed(text: str, role: str) -> str:

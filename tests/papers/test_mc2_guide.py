@@ -5,9 +5,8 @@ Source: design/mc2.md D3, D4, D5.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec import structs
 
 from handlers.answers.stated import stated
 from handlers.learning.cosine import cosine
@@ -235,7 +234,7 @@ def test_bad_guidance_is_asked_for_again_with_the_reason() -> None:
     assert isinstance(first, Complete)
     assert isinstance(second, Complete)
     assert isinstance(reasoner, Complete)
-    assert second == replace(first, history=second.history)
+    assert second == structs.replace(first, history=second.history)
     assert second.history[0] == ("assistant", BAD.strip())
     assert "at most 6 bullets" in second.history[1][1]
     assert "- look at the factors" in shown(reasoner)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 import pytest
+from msgspec import structs
 
 from handlers.policies.base import Policy, Task
 from handlers.policies.registry import POLICIES
@@ -160,7 +161,7 @@ class Steady(Remembering):
     """The simulator, whose dice hang on nothing but what it is shown: seeds follow scopes, and these settings."""
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        return await super().complete(request._replace(seed=7))
+        return await super().complete(structs.replace(request, seed=7))
 
 
 class SteadyWorld(Counted):

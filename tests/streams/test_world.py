@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from handlers.answers.grade import Grade
 from handlers.limits import UNBOUNDED, Reservation
@@ -117,7 +118,7 @@ def test_a_question_goes_to_its_role_s_model_and_any_other_to_the_rest() -> None
     mine, rest = Model("fake:mine"), Model("fake:rest")
     world = World({"*": rest, "reasoner": mine}, Letters())
     assert ask(world, ASKED).text == "42"
-    assert ask(world, replace(ASKED, role="monitor")).text == "42"
+    assert ask(world, structs.replace(ASKED, role="monitor")).text == "42"
     assert (len(mine.asked), len(rest.asked), world.calls_begun) == (1, 1, 2)
     assert world.description == "fake:rest, reasoner=fake:mine"
     assert not world.simulated
@@ -127,7 +128,7 @@ def test_a_question_goes_to_its_role_s_model_and_any_other_to_the_rest() -> None
 
 def test_a_request_says_all_that_a_model_must_know() -> None:
     world, model = worked()
-    question = replace(ASKED, sampling=Sampling(temperature=0.5, max_tokens=90), draw=2)
+    question = structs.replace(ASKED, sampling=Sampling(temperature=0.5, max_tokens=90), draw=2)
     ask(world, question)
     ask(world, question, Run("p/d/a/r", {}, 7, Memory("s", 0), in_text=True))
     first, second = model.asked
@@ -136,8 +137,8 @@ def test_a_request_says_all_that_a_model_must_know() -> None:
         question.template.reply.asked(dict(question.variables)), True, question.template.tools,
     )  # fmt: skip
     assert first.schema is not None
-    assert second == first._replace(schema=None)
-    ask(world, replace(question, draw=0))
+    assert second == structs.replace(first, schema=None)
+    ask(world, structs.replace(question, draw=0))
     assert not model.asked[-1].seeded, "nothing hangs on it"
 
 
@@ -148,7 +149,7 @@ def test_a_reply_is_no_longer_than_what_is_reserved(
     cap: int | None, reserved: int | None, asked: int | None
 ) -> None:
     world, model = worked()
-    question = replace(ASKED, sampling=Sampling(temperature=0.5, max_tokens=cap))
+    question = structs.replace(ASKED, sampling=Sampling(temperature=0.5, max_tokens=cap))
     ask(world, question, reserved=Reservation(reserved, 0, 0.0))
     assert model.asked[0].sampling == Sampling(temperature=0.5, max_tokens=asked)
     assert capped(question.sampling, cap) is question.sampling
@@ -166,7 +167,7 @@ def test_a_prompt_that_is_too_long_is_asked_once_more_without_its_guidance(
     assert "fake:m: a prompt is too long" in caplog.text
     first, second = model.asked
     assert "Multiply first." in str(first.messages)
-    assert second == first._replace(messages=GUIDED.unguided() or ())
+    assert second == structs.replace(first, messages=GUIDED.unguided() or ())
     world, model = worked(replies=[LONG])
     assert ask(world, ASKED).dropped is None, "there is nothing to leave out"
     world, model = worked()

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar
 
+from msgspec import structs
 from pydantic import PositiveInt
 
 from handlers.policies.base import Conclusion, Policy, Task
@@ -118,7 +118,7 @@ def solve(task: Task, settings: ConductorSettings) -> Steps[Conclusion]:
                 ("assistant", reply.text.strip() or "(no reply)"),
                 ("user", heard),
             )
-            question = replace(question, history=history)
+            question = structs.replace(question, history=history)
     except OutOfLimit as limit:
         return Conclusion(answer=None, ended_by="limit", limit=limit.which)
     return Conclusion(answer=None, ended_by="max_rounds")

@@ -6,10 +6,11 @@ Source: trainable graph memory, eq. (4): a_t ~ π(· | q, h_{1:t-1}); design/bas
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, ClassVar
 
+from msgspec import structs
 from pydantic import PositiveInt
 
 from handlers.policies.base import Conclusion, Policy, Task
@@ -93,7 +94,7 @@ def take_turn(
     """One reply in the conversation so far, and what it does."""
     own = {"problem": task.stated, "guidance": guidance}
     question = AGENT.question(own, sampling=Sampling(max_tokens=output_cap), draw=turn)
-    said = yield from replace(question, history=tuple(history.turns))
+    said = yield from structs.replace(question, history=tuple(history.turns))
     # A reply that was cut off may hold half a call, or name an answer that it was about to reject.
     move = move_of("" if said.cut else said.text)
     readable = move.call is not None or move.answer is not None

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from typing import Any
+
+from msgspec import structs
 
 from handlers.policies.around import through
 from handlers.policies.base import Task
@@ -86,7 +88,7 @@ def grow(lane: Lane) -> Steps[Lane]:
 
 def leaving(calls: int, question: Ask[Any]) -> Ask[Any]:
     """The same question, asked only where so many calls are left over after it."""
-    return replace(question, keeps=calls) if isinstance(question, Complete) else question
+    return structs.replace(question, keeps=calls) if isinstance(question, Complete) else question
 
 
 def _generate(lane: Lane) -> Steps[Thought]:

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
 
+from msgspec import structs
+
 from schemas.questions import Sampling
 from schemas.usage import total_of
 from streams.core.backbone import Backbone, ModelReply, ModelRequest, SetupBroken
@@ -106,7 +108,7 @@ async def measure(
         for each in requests("oddly", 1):
             (role, rules), user = each.messages
             messages = ((role, f"Rule {each.seed}: {rules}"), user)
-            changed.append(each._replace(messages=messages))
+            changed.append(structs.replace(each, messages=messages))
         anew = await _round(backbone, changed)
         beside = None
         if busy_loops:

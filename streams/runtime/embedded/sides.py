@@ -95,6 +95,7 @@ class SideRuns:
 
     def __init__(self, log: Path) -> None:
         self.log = log
+        self.marks = f"{log}.side.lock"
         self.lock: EpisodeLock | None = None
 
     @property
@@ -113,7 +114,7 @@ class SideRuns:
         """Take an episode that a side run began, if none works on it."""
         if self.lock is None:
             # The first side run makes the file.
-            if str(self.log) == MEMORY or not Path(f"{self.log}.side.lock").exists():
+            if str(self.log) == MEMORY or not os.path.exists(self.marks):
                 return True
             self.lock = EpisodeLock(self.log, episode)
         self.lock.place = place_of(episode)

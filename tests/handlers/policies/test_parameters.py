@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from handlers.policies.base import Task
 from handlers.policies.registry import POLICIES
@@ -80,5 +81,7 @@ def test_what_is_set_wrongly_is_named(said: Any, named: str) -> None:
 
 def test_a_timeout_is_no_part_of_the_question() -> None:
     question = asked("cot")[0]
-    waits = replace(question, sampling=replace(DEFAULT_SAMPLING, timeout_s=3.0, max_tokens=8_192))
+    waits = structs.replace(
+        question, sampling=replace(DEFAULT_SAMPLING, timeout_s=3.0, max_tokens=8_192)
+    )
     assert waits.fingerprint() == question.fingerprint()

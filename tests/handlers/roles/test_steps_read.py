@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from handlers.roles.again import Meter
 from handlers.roles.step import STEP, Made, as_fields, made_of
@@ -142,10 +143,10 @@ def test_a_typed_answer_is_read_of_labelled_thoughts_as_well(said: str, thought:
     question = role.question({"problem": "p"})
     kilometres = AnswerType(type="number", unit="km")
     typed = replace(question.template, reply=question.template.reply.typed(kilometres))
-    ran = run(think(replace(question, template=typed), role, Meter()), [said])
+    ran = run(think(structs.replace(question, template=typed), role, Meter()), [said])
     assert ran.result == thought
     on_the_way = ["Thought: I add.\nState: OPEN\nFinal_answer: 8 km"]
-    steps = think(replace(question, template=typed), role, Meter(), to_the_end=False)
+    steps = think(structs.replace(question, template=typed), role, Meter(), to_the_end=False)
     assert run(steps, on_the_way).result == Thought("I add.", None, "0", True)
 
 

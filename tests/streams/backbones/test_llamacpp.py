@@ -11,6 +11,7 @@ from time import process_time
 from typing import Any, TypeVar
 
 import pytest
+from msgspec import structs
 
 from handlers.roles.oracle import ORACLE, read_scores
 from handlers.roles.progress_judge import JUDGES
@@ -124,7 +125,7 @@ def test_a_cancelled_call_stops_decoding() -> None:
 
         await short()
         alone = await short()
-        endless = asking("Count to a thousand.")._replace(sampling=Sampling(max_tokens=900))
+        endless = structs.replace(asking("Count to a thousand."), sampling=Sampling(max_tokens=900))
         call = asyncio.create_task(backbone.complete(endless))
         await asyncio.sleep(0.05)
         call.cancel()
@@ -140,7 +141,7 @@ def test_calls_are_decoded_beside_each_other(slots: int, beside: bool) -> None:
 
     async def use(backbone: LlamaCpp) -> bool:
         await backbone.complete(asking())
-        endless = asking("Count to a thousand.")._replace(sampling=Sampling(max_tokens=60))
+        endless = structs.replace(asking("Count to a thousand."), sampling=Sampling(max_tokens=60))
         first = asyncio.create_task(backbone.complete(endless))
         await asyncio.sleep(0.05)
         await backbone.complete(asking())

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from schemas.questions import Sampling
 from streams.answering.backbones import llamacpp, openvino
@@ -97,7 +98,7 @@ def test_a_call_of_llama_cpp_that_takes_too_long_is_recorded_as_such() -> None:
         short = replace(endless.sampling, timeout_s=0.05)
         try:
             await backbone.complete(asking())
-            late = await backbone.complete(endless._replace(sampling=short))
+            late = await backbone.complete(structs.replace(endless, sampling=short))
             return [late, await backbone.complete(asking())]
         finally:
             await backbone.close()

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from handlers.limits import UNBOUNDED
 from handlers.roles.role import Role, answer
@@ -121,7 +122,7 @@ def test_a_cap_that_is_too_large_goes_before_the_guidance() -> None:
     def script(asked: Asked) -> Answer:
         return openai() if "max_tokens" in asked.body else whole("\\boxed{24}")
 
-    capped = replace(GUIDED, sampling=replace(GUIDED.sampling, max_tokens=8_192))
+    capped = structs.replace(GUIDED, sampling=replace(GUIDED.sampling, max_tokens=8_192))
     event, asked = answered(script, capped)
     assert event.dropped == ("max_tokens",)
     assert "Count the boxes" in str(asked[-1].body["messages"])

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
+from msgspec import structs
 
 from schemas.questions import Sampling
 from streams.answering.backbones.llamacpp import LlamaCpp
@@ -25,7 +26,7 @@ from tests.streams.backbones.test_llamacpp import SHORT, asking
 
 T = TypeVar("T")
 F32, Q5_0, Q4_K = 0, 6, 12
-ENDLESS = asking("Count to a thousand.")._replace(sampling=Sampling(max_tokens=900))
+ENDLESS = structs.replace(asking("Count to a thousand."), sampling=Sampling(max_tokens=900))
 real = pytest.mark.skipif(
     importlib.util.find_spec("openvino_genai") is None,
     reason="the extra openvino is not installed: make openvino",

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from handlers.roles import oracle
 from handlers.roles.agent import AGENT
@@ -127,7 +128,9 @@ def test_a_form_that_comes_to_no_end_changes_no_word(monkeypatch: pytest.MonkeyP
 
 def test_a_grammar_holds_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     """No call of a tool, no text up to a stop, no form with texts in it, no second asking, nothing if told so."""
-    again = of(TRUST)._replace(messages=(*of(TRUST).messages, ("assistant", "Hm."), ("user", "?")))
+    again = structs.replace(
+        of(TRUST), messages=(*of(TRUST).messages, ("assistant", "Hm."), ("user", "?"))
+    )
     stop = of(TRUST, sampling=Sampling(stop=("\n",)))
     for request in (of(AGENT, tools=AGENT.template.tools), of(AGENT), stop, again):
         assert form_in(request) is None

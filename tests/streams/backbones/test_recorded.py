@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from handlers.answers.extract import extract
 from handlers.answers.grade import check_game24
@@ -117,7 +118,7 @@ def test_published_gpt4_samples_are_found_by_puzzle_and_draw() -> None:
         first = told(backbone, request(SOLVE, problem="4 5 6 10"))
         assert first.text.startswith("Steps:\n10 - 4 = 6 (left: 5 6 6)")
         assert (first.model, first.completion_tokens) == ("gpt-4", None)
-    asked = [request(SOLVE, problem="5 6 4 10")._replace(draw=draw) for draw in range(101)]
+    asked = [structs.replace(request(SOLVE, problem="5 6 4 10"), draw=draw) for draw in range(101)]
     texts = [told(backbone, each).text for each in asked[:100]]
     right = sum(check_game24("4 5 6 10", extract(text)).outcome == "right" for text in texts)
     assert 0 < right < 30

@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+from msgspec import structs
 
 from handlers.answers.extract import extract
 from handlers.roles.form import Unreadable, parse
@@ -87,7 +88,7 @@ def test_an_answer_is_copied_from_what_a_tool_returned() -> None:
         Reply((Field("Query", "text", "what to search for"), Field("Answer", "answer", "it"))),
     )
     asked = request(ask, question="Who wrote Faust?", results="Goethe wrote Faust. Mann did not.")
-    said = [reply(asked._replace(draw=draw)).text for draw in range(40)]
+    said = [reply(structs.replace(asked, draw=draw)).text for draw in range(40)]
     assert all("Query: wrote Faust\n" in text for text in said)
     answers = [boxed(text) for text in said]
     assert {"Goethe", "Mann"} & set(answers)

@@ -8,6 +8,7 @@ from math import sqrt
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from handlers.answers.game24 import check, puzzles
 from handlers.policies.mc2 import MC2
@@ -73,7 +74,7 @@ STEERING = {
 def asked_of(role: Role, problem: str, without: str = "") -> ModelRequest:
     wanted = {section.variable for section in role.template.sections} - {without}
     filled = {name: text for name, text in (CASE | {"problem": problem}).items() if name in wanted}
-    return request(role.template, **filled)._replace(seed=PUZZLES.index(problem))
+    return structs.replace(request(role.template, **filled), seed=PUZZLES.index(problem))
 
 
 @pytest.mark.parametrize("name", ROLES)
@@ -114,7 +115,7 @@ def accuracy(guidance: Guidance, draws: int = 2) -> float:
     for problem in PUZZLES:
         note = guidance(hidden(SEED, problem))
         for draw in range(draws):
-            said = reply(request(SOLVE, problem=problem, guidance=note)._replace(draw=draw))
+            said = reply(structs.replace(request(SOLVE, problem=problem, guidance=note), draw=draw))
             right += check(problem, boxed(said.text))[0] == "right"
     return right / (draws * len(PUZZLES))
 
@@ -161,7 +162,7 @@ def test_a_wrong_approach_stays_until_another_is_named() -> None:
         other = (latent.favourite + 1) % 6
         first = reply(request(SOLVE, problem=problem)).text.splitlines()[0]
         vague = request(SOLVE, problem=problem, advice="Look again at the last lines.")
-        again += reply(vague._replace(seed=1)).text.splitlines()[0] == first
+        again += reply(structs.replace(vague, seed=1)).text.splitlines()[0] == first
         advised = reply(request(SOLVE, problem=problem, advice=naming(latent, [other])))
         named += latent.ground.approaches[other] in advised.text
     assert again / len(PUZZLES) > 0.85

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from handlers.answers.game24 import check, puzzles
 from schemas.identity import text_digest
@@ -43,10 +44,10 @@ def test_a_reply_is_a_function_of_the_call() -> None:
     asked = request(SOLVE, problem="4 5 6 10")
     assert reply(asked) == reply(asked)
     for other in (
-        asked._replace(draw=1),
-        asked._replace(seed=1),
-        asked._replace(sampling=Sampling(temperature=0.7)),
-        asked._replace(messages=(*asked.messages, ("user", "Again."))),
+        structs.replace(asked, draw=1),
+        structs.replace(asked, seed=1),
+        structs.replace(asked, sampling=Sampling(temperature=0.7)),
+        structs.replace(asked, messages=(*asked.messages, ("user", "Again."))),
     ):
         assert _differ(asked, other)
     eight = replace(FAULTLESS, seed=8)
@@ -60,7 +61,7 @@ def _differ(asked: ModelRequest, other: ModelRequest) -> bool:
     def on(problem: str, each: ModelRequest) -> ModelRequest:
         head, (speaker, text), *tail = each.messages
         swapped = (speaker, text.replace("4 5 6 10", problem))
-        return each._replace(messages=(head, swapped, *tail))
+        return structs.replace(each, messages=(head, swapped, *tail))
 
     return any(reply(on(p, asked)).text != reply(on(p, other)).text for p in PUZZLES[:40])
 
@@ -68,8 +69,8 @@ def _differ(asked: ModelRequest, other: ModelRequest) -> bool:
 def test_at_temperature_zero_neither_draw_nor_seed_matter() -> None:
     cold = Sampling(temperature=0)
     for problem in PUZZLES[:20]:
-        asked = request(SOLVE, problem=problem)._replace(sampling=cold)
-        assert reply(asked) == reply(asked._replace(draw=3, seed=5))
+        asked = structs.replace(request(SOLVE, problem=problem), sampling=cold)
+        assert reply(asked) == reply(structs.replace(asked, draw=3, seed=5))
 
 
 @pytest.mark.parametrize("seed", ["0", "1", "99"])
@@ -127,7 +128,7 @@ def test_right_answers_are_exactly_right_and_wrong_ones_use_the_numbers() -> Non
 
 def test_troubles_come_at_the_rates_set() -> None:
     options = Options(malformed=0.2, truncated=0.1, empty=0.05)
-    asked = [request(SOLVE, problem=p)._replace(seed=s) for p in PUZZLES for s in range(18)]
+    asked = [structs.replace(request(SOLVE, problem=p), seed=s) for p in PUZZLES for s in range(18)]
     replies = [reply(each, options) for each in asked]
     count = len(replies)
     empty = sum(not said.text and said.finish == "stop" for said in replies)
@@ -141,9 +142,9 @@ def test_troubles_come_at_the_rates_set() -> None:
 def test_caps_and_stops_are_kept() -> None:
     asked = request(SOLVE, problem="4 5 6 10")
     whole = reply(asked)
-    capped = reply(asked._replace(sampling=Sampling(max_tokens=5)))
+    capped = reply(structs.replace(asked, sampling=Sampling(max_tokens=5)))
     assert (capped.finish, capped.completion_tokens) == ("length", 5)
-    stopped = reply(asked._replace(sampling=Sampling(stop=("Step 2",))))
+    stopped = reply(structs.replace(asked, sampling=Sampling(stop=("Step 2",))))
     assert "Step 2" in whole.text
     assert "Step 2" not in stopped.text
     assert stopped.finish == "stop"
@@ -154,7 +155,7 @@ def test_log_probabilities_come_if_asked_for_and_confidence_is_too_sure() -> Non
     sure: dict[str, list[float]] = {"right": [], "wrong": []}
     for problem in PUZZLES:
         asked = request(SOLVE, problem=problem)
-        said = reply(asked._replace(sampling=Sampling(logprobs=True)))
+        said = reply(structs.replace(asked, sampling=Sampling(logprobs=True)))
         assert said.logprob is not None
         assert said.logprob < 0
         stated = reply(request(AUDIT, problem=problem, trajectory=said.text))

@@ -194,7 +194,7 @@ async def _exchange(world: World, tried: Tried) -> None:
                 at = str(len(tried.replies))
                 seed = call_seed(0, f"{tried.specimen.template}.{at}")
                 sampling, template = _sampling(asked), asked.template
-                form = template.reply.asked(dict(asked.variables))
+                form = template.form(asked.variables)
                 request = ModelRequest(asked.messages(), sampling, seed, 0, template.schema, form)
                 tried.asked |= {name for name in PARAMETERS if getattr(sampling, name)} | {"seed"}
                 heard = await world.caller.call(tried.backbone, request, EPISODE)
