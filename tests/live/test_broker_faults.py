@@ -1,6 +1,7 @@
 """Three brokers and a thousand open episodes: whatever befalls the brokers, each problem has one answer, paid once.
 
-`SOAK_MINUTES` says how long faults follow each other at random; thirty, unless told otherwise.
+`make test` runs a short form: two hundred episodes, and a leader that is killed or freezes for some seconds.
+`SOAK_MINUTES` says how long faults follow each other at random in the long one; thirty, unless told otherwise.
 """
 
 from __future__ import annotations
@@ -33,7 +34,6 @@ WHY = missing()
 MINUTES: Final = float(os.environ.get("SOAK_MINUTES", "30"))
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.soak,
     pytest.mark.timeout(900 + 120 * MINUTES),
     pytest.mark.skipif(WHY is not None, reason=str(WHY)),
 ]
@@ -41,6 +41,8 @@ OPEN, STEP_S = 1_000, 20
 """Episodes that are open at a time, and seconds that their one call takes on average, half of it at least."""
 GONE_S, AWAY_S = 20.0, 60.0
 """How long one broker is gone or frozen, and how long two of three are."""
+FEW, FEW_STEP_S, FEW_GONE_S = 200, 4, 8.0
+"""The same of the short form."""
 SESSION_S, STALL_S, LINES = 9.0, 25.0, 60
 """After how long a cluster misses a broker; how much longer work may rest; and how much a worker may say of a fault."""
 
@@ -73,17 +75,17 @@ class Brokers:
         broker(self.folder, "start", BROKERS=str(BROKERS))
 
 
-def kill(brokers: Brokers) -> None:
+def kill(brokers: Brokers, gone_s: float = GONE_S) -> None:
     brokers.signal(brokers.leading(), signal.SIGKILL)
-    time.sleep(GONE_S)
+    time.sleep(gone_s)
     brokers.start()
 
 
-def freeze(brokers: Brokers) -> None:
+def freeze(brokers: Brokers, gone_s: float = GONE_S) -> None:
     leader = brokers.leading()
     brokers.signal(leader, signal.SIGSTOP)
     try:
-        time.sleep(GONE_S)
+        time.sleep(gone_s)
     finally:
         brokers.signal(leader, signal.SIGCONT)
 
@@ -133,10 +135,10 @@ def brokers(tmp_path: Path) -> Generator[Brokers]:
 class Watched:
     """A worker, and the longest time in which no episode of its ended."""
 
-    def __init__(self, brokers: Brokers, count: int, at_once: int) -> None:
+    def __init__(self, brokers: Brokers, count: int, at_once: int, step_s: int = STEP_S) -> None:
         self.cluster, self.count, self.port = brokers.cluster, count, free_port()
         self.cluster.send(lines(count, policy="cot"))
-        model = f"rehearsal:seed=7,latency_ms={STEP_S * 1000}"
+        model = f"rehearsal:seed=7,latency_ms={step_s * 1000}"
         work = ("--backbone", model, "--max-concurrency", at_once)
         self.worker = self.cluster.worker(*work, "--metrics", f"127.0.0.1:{self.port}")
         eventually(lambda: fetched(self.port, "/readyz") == "ok\n" and self.closed() > 20, 180)
@@ -171,6 +173,18 @@ class Watched:
         assert "Traceback" not in self.cluster.said.read_text()
 
 
+def test_in_short_a_leader_that_is_killed_or_freezes_costs_no_answer(brokers: Brokers) -> None:
+    brokers.whole()
+    watched = Watched(brokers, 10 * FEW, FEW, FEW_STEP_S)
+    for fault in (kill, freeze):
+        rested_s, said = watched.longest(partial(fault, brokers, FEW_GONE_S))
+        print(f"{fault.__name__}: work rested for {rested_s:.1f} s, and {said} lines were said")
+        assert rested_s < SESSION_S + STALL_S
+        assert said < LINES
+    watched.finish()
+
+
+@pytest.mark.soak
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_thousand_open_episodes_outlast(brokers: Brokers, name: str) -> None:
     brokers.whole()
@@ -182,6 +196,7 @@ def test_a_thousand_open_episodes_outlast(brokers: Brokers, name: str) -> None:
     assert said < LINES * (BROKERS if name == "roll" else 1)
 
 
+@pytest.mark.soak
 def test_faults_that_follow_each_other_at_random_lose_nothing(brokers: Brokers) -> None:
     drawn = random.Random(24)
     until = time.monotonic() + 60 * MINUTES
