@@ -55,9 +55,13 @@ def digest(value: Any) -> str:
 
 
 def json_digest(body: str | bytes) -> str:
-    """The digest of what stands in a JSON text, however that is written. Raises ``ValueError`` on what is none."""
-    # Names are texts in what was just read, which spares the look at each.
-    value = orjson.dumps(orjson.loads(body), option=orjson.OPT_SORT_KEYS)
+    """The digest of what stands in a JSON text, however that is written; empty for what cannot be written again."""
+    # The body is read and digested anew, since two writers of one value may order its keys
+    # otherwise. Names are texts in what was just read, which spares the look at each.
+    try:
+        value = orjson.dumps(orjson.loads(body), option=orjson.OPT_SORT_KEYS)
+    except (ValueError, TypeError):
+        return ""
     return hashlib.sha256(value).hexdigest()[:12]
 
 

@@ -16,6 +16,7 @@ from msgspec import structs
 
 from schemas.events.codec import decode
 from schemas.events.episode import EpisodeClosed
+from schemas.identity import json_digest
 from schemas.stamps import FIRST, Stamp, stamp_of, stamps_of
 
 RECORDED = "select address, at_ms, body from records where episode = ? order by offset"
@@ -65,7 +66,7 @@ class Stamps:
                 if FIRST.get(episode[:2]) != address or len(known) >= MOST:
                     continue
                 stated = known[episode] = []
-            stated.append(stamp_of(address, at_ms, body))
+            stated.append((address, at_ms, json_digest(body)))
 
     def _closed(self, db: sqlite3.Connection, before: list[Row], here: int, row: Row) -> Row:
         episode, kind, at_ms, body = row[3], *row[5:]
