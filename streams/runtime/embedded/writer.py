@@ -21,7 +21,7 @@ from schemas.events.episode import TextKept
 from schemas.identity import text_key
 from state.journal import Fenced
 from streams.runtime.embedded.files import is_busy
-from streams.runtime.embedded.rows import COUNT, INSERT, SEND, now_ms
+from streams.runtime.embedded.rows import COUNT, SEND, insert, now_ms
 from streams.runtime.embedded.stamping import Stamps
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class Writer:
                 raise self.lost()
             self.stamps.put(db, rows)
             sealing, before = self.log.sealing, db.total_changes
-            db.executemany(INSERT, rows if sealing is None else sealing.records(rows))
+            insert(db, rows if sealing is None else sealing.records(rows))
             if db.total_changes - before != len(rows):
                 # Some record was not the first at its address. Of these only answers were paid for twice.
                 self.stamps.doubt()

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec import structs
 
 from schemas.events.base import Event
@@ -21,6 +22,7 @@ from schemas.events.reasoning import Voted
 from state.journal import Fenced
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.embedded.queries import counts
+from streams.runtime.embedded.rows import AT_ONCE, INSERT, insert
 from tests.contracts.log_suite import (
     STATED,
 )
@@ -51,6 +53,26 @@ def test_one_commit_serves_every_episode_of_a_turn_of_the_loop(log: SqliteLog) -
     asyncio.run(all_of_them())
     assert writer.commits == 3
     assert log.end() == 1 + 50 * 3
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.integers(0, 150), max_size=3 * AT_ONCE + 2))
+def test_many_records_are_inserted_as_one_by_one_the_first_of_an_address_counting(
+    addresses: list[int],
+) -> None:
+    rows = [
+        ("events", 0, 1, "p/e", str(address), "text", at, '{"text":"x"}')
+        for at, address in enumerate(addresses)
+    ]
+    with (
+        closing(SqliteLog(":memory:", create=True)) as one,
+        closing(SqliteLog(":memory:", create=True)) as many,
+    ):
+        one.db.executemany(INSERT, rows)
+        insert(many.db, rows)
+        everything = "select * from records order by offset"
+        assert many.db.execute(everything).fetchall() == one.db.execute(everything).fetchall()
+        assert many.db.total_changes == one.db.total_changes
 
 
 def test_what_is_only_stated_rides_in_the_next_commit_of_anyone(log: SqliteLog) -> None:
