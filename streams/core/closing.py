@@ -270,8 +270,9 @@ def closing(
             # To read it back takes time for a large event. All its other parts
             # were read back before.
             reflected = as_written(reflected)
-    except Exception as error:
-        # It is the policy's own defect, and thus the episode's outcome. The worker goes on.
+    except (Exception, SystemExit) as error:
+        # It is the policy's own defect, and thus the episode's outcome. The worker goes on, also
+        # where the policy would end it.
         conclusion = Conclusion(answer=None, ended_by=f"error: reflect: {describe(error)}")
         closed = close(tally, conclusion, seconds)
         reflected = reflection_of(policy, admitted, opened, closed, tally, NOTHING_SAID)

@@ -107,6 +107,10 @@ def odd_reflection(*_: Any) -> dict[str, Any]:
     raise ValueError("half \ud800")
 
 
+def quitting(*_: Any) -> dict[str, Any]:
+    sys.exit("enough")
+
+
 def nan(*_: Any) -> dict[str, Any]:
     return {"rates": [{"of": math.nan}]}
 
@@ -142,6 +146,7 @@ def huge(*_: Any) -> dict[str, Any]:
             "RuntimeError: the policy called sys.exit('enough') (test_policy",
         ),
         (replace(SPEED, solve=good, reflect=odd_reflection), "reflect: ValueError: half \ufffd"),
+        (replace(SPEED, solve=good, reflect=quitting), "reflect: SystemExit: enough"),
         (replace(SPEED, solve=good, reflect=nan), "reflect: ValueError: must be a finite number"),
         (replace(SPEED, solve=good, reflect=huge), "reflect: ValueError: Integer exceeds 64-bit"),
     ],
