@@ -137,8 +137,8 @@ def _by_beginning(log: SqliteLog, wanted: str) -> list[str]:
     found = episodes.beginning_with(log, wanted)
     if found:
         return found
-    admitted = [each.episode for each in episodes.admitted(log, "p/")]
-    named = [(parts, episode) for episode in admitted if (parts := _parts(episode))]
+    known = (*episodes.admitted(log, "p/"), *episodes.taken(log, "p/"))
+    named = [(parts, each.episode) for each in known if (parts := _parts(each.episode))]
     matching = {episode: parts[:2] for parts, episode in named if parts[1].startswith(wanted)}
     # Runs of one problem are no choice to be made: whoever types an id means the last one.
     if len({*matching.values()}) == 1:
