@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from schemas.events.episode import EpisodeClosed
 from streams.interfaces.cli.bench.progress import BenchView
 from streams.research.analysis.cases import read
 from streams.research.bench.compare import arms
@@ -138,6 +139,20 @@ def test_a_plan_says_what_would_be_done_and_makes_no_call(
     assert call(*words, "--limit", "1").code == 0
     row = call(*words, "--plan", "--json", "--limit", "1").json["rows"][0]
     assert (row["closed"], row["calls_at_most"], row["calls"], row["tokens"]) == (1, 0, 0.0, 0.0)
+
+
+def test_a_limit_of_the_command_line_bounds_each_episode_of_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.yaml").write_text(json.dumps(changed(["about"], "Bounded")))
+    words = ("bench", "run", "mine.yaml", "--backbone", "rehearsal:seed=2", "--log", "a.db")
+    done = call(*words, "--call-limit", 2, "--plots", "none")
+    assert done.code == 0, done.err
+    with closing(SqliteLog("a.db")) as log:
+        closed = [record.event for record in log.records(kinds=["episode.closed"])]
+    calls = Counter(each.usage.calls for each in closed if isinstance(each, EpisodeClosed))
+    assert calls == {1: 4, 2: 4}, "four problems by one chain, and by five of which two are allowed"
 
 
 @pytest.mark.parametrize(
