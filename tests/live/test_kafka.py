@@ -31,10 +31,10 @@ needs_kcat = pytest.mark.skipif(
 REHEARSAL = ("--backbone", "rehearsal:seed=7")
 
 
-def lines(count: int, **more: object) -> bytes:
+def lines(count: int, first: int = 0, **more: object) -> bytes:
     rows = (
         {"id": f"k{i}", "problem": f"{1 + i % 9} {1 + i % 7} 8 3", "domain": f"d{i % 4}", **more}
-        for i in range(count)
+        for i in range(first, first + count)
     )
     return b"".join(f"{row['id']}\t{json.dumps(row)}\n".encode() for row in rows)
 
