@@ -134,12 +134,11 @@ class Ledger:
 
         An unknown cost does so for every attempt: one that broke off may have been charged too.
         """
-        self._book(
-            1,
-            reserved.tokens if tokens is None else tokens,
-            reserved.cost * max(attempts, 1) if cost is None else cost,
-            seconds or 0.0,
-        )
+        if tokens is None:
+            tokens = reserved.tokens
+        if cost is None:
+            cost = reserved.cost * max(attempts, 1) if reserved.cost else 0.0
+        self._book(1, tokens, cost, seconds or 0.0)
 
     def _book(self, calls: int, tokens: int, cost: float, seconds: float) -> None:
         self.spent_calls += calls
