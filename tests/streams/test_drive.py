@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 import pytest
+from msgspec import structs
 
 from handlers.limits import UNBOUNDED, Ledger, Reservation, prompt_estimate
 from handlers.roles.role import Role, answer
@@ -128,7 +129,7 @@ def asks(*requests: Any) -> Generator[Any, Any, list[Any]]:
 
 
 def test_an_answer_is_durable_with_all_facts_before_it_is_acted_on() -> None:
-    again = replace(ASKED, draw=1)
+    again = structs.replace(ASKED, draw=1)
     world = World(at1=said(seconds=2.5), at3=checked(), at5=said(again, seconds=1.5))
     run, recorder = live(world)
     ledger = Ledger()
@@ -194,7 +195,7 @@ def test_a_bounded_run_reserves_for_each_call_and_settles_what_it_took() -> None
     )
     messages = ASKED.messages()
     estimate = prompt_estimate(sum(len(text) for _, text in messages), len(messages))
-    capped = replace(ASKED, sampling=replace(ASKED.sampling, max_tokens=100))
+    capped = structs.replace(ASKED, sampling=replace(ASKED.sampling, max_tokens=100))
     again = said(capped)
     world.answers["2"] = again
     got = driven(asks(ASKED, Remain(), capped, Remain()), run, ledger)
@@ -231,7 +232,7 @@ def test_a_limit_is_an_answer_that_a_policy_may_catch() -> None:
     assert replayed(drive(tries(), closed({"0": limit, "1": FACT}), Ledger())) == "calls"
     run, _ = live(World())
     with pytest.raises(OutOfLimit):
-        driven(asks(replace(ASKED, keeps=2)), run, Ledger(calls=2))
+        driven(asks(structs.replace(ASKED, keeps=2)), run, Ledger(calls=2))
 
 
 def test_a_question_that_was_given_up_is_raised_where_it_was_asked() -> None:
@@ -272,7 +273,7 @@ def test_what_differs_is_named_by_its_part() -> None:
     other = ROLE.question({"problem": "6 * 8?"})
     before, now = said().asked.split(" "), other.fingerprint().split(" ")
     assert diverged(other, said()) == ("0", "problem", before[3], now[3])
-    assert diverged(replace(ASKED, draw=1), said()) == ("0", "draw", "0", "1")
+    assert diverged(structs.replace(ASKED, draw=1), said()) == ("0", "draw", "0", "1")
     assert diverged(ASKED, FACT) == ("0", "kind of record", "controller.acted", "Complete")
     assert diverged(CHECK, said()) == ("0", "question", said().asked, CHECK.fingerprint())
     longer = Completed(asked=f"{said().asked} more", text="t", finish="stop", model="m")
