@@ -11,7 +11,7 @@ from streams.core.unkept import Unkept
 _WHERE = re.compile(r"(?<=.) \([^()/]+\.py:\d+\)$")
 
 
-def describe(error: Exception) -> str:
+def describe(error: Exception | SystemExit) -> str:
     """Type, text and innermost line of a defect; what a log would not take is said by itself."""
     if isinstance(error, Unkept):
         return str(error)
