@@ -62,7 +62,7 @@ def listen(coordinator: Any, lease: Lease) -> None:
 
 
 class Consumer(theirs.Consumer):
-    """Commits never pass a message that is in flight, and no message is dropped where its partition is paused."""
+    """Commits never pass a message that is in flight."""
 
     def _new_consumer_thread(self) -> Thread:
         me: Any = self
@@ -70,14 +70,6 @@ class Consumer(theirs.Consumer):
 
     def verify_event_path(self, now: float, tp: Any) -> None:
         """Say nothing: to Faust whoever waits for a broker or a slot hangs. Our watchdog knows better."""
-
-    def pause_partitions(self, tps: Any) -> None:
-        """Fetch no more of partitions. What was fetched of them before is delivered all the same."""
-        # Faust delivers a batch by the very set of partitions that it takes the paused ones out of: it would drop the
-        # rest of their batch, take the hole for one of the topic's own, and commit past it. In another set it finds
-        # them paused when it fetches next.
-        self._active_partitions = set(self._get_active_partitions())
-        super().pause_partitions(tps)
 
     def _new_offset(self, tp: Any) -> Any:
         acked = self._acked[tp]
@@ -95,6 +87,15 @@ class Consumer(theirs.Consumer):
             return super()._new_offset(tp)
         finally:
             self._acked[tp].extend(held)
+
+
+def rest(consumer: Any, tps: Any) -> None:
+    """Fetch no more of partitions for a while. What was fetched of them before is delivered all the same."""
+    # Faust delivers a batch by the very set of partitions that it takes the paused ones out of: it would drop the
+    # rest of their batch, take the hole for one of the topic's own, and commit past it. In another set it finds
+    # them paused when it fetches next. Its own pauses, while a group is dealt out anew, are to drop what was fetched.
+    consumer._active_partitions = set(consumer._get_active_partitions())
+    consumer.pause_partitions(tps)
 
 
 class Producer(theirs.Producer):
