@@ -50,8 +50,8 @@ def _sampling_digest(sampling: Sampling) -> str:
     return _DEFAULT_DIGEST if sampling is DEFAULT_SAMPLING else _digest_of(sampling)
 
 
-# Of these two an episode makes one at every step: as structs they take a tenth of the time of frozen
-# dataclasses.
+# A question and its reply are made at every step of an episode, and a frozen dataclass takes ten times
+# as long to make as a struct.
 class Completion(Struct, frozen=True):
     """A model's reply: text, why it ended (``stop length refusal timeout error``), by which model."""
 

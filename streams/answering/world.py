@@ -228,10 +228,7 @@ class World:
         backbone = self.backbones.get(question.role) or self.backbones["*"]
         request = ModelRequest(
             question.messages(),
-            # Nearly no call is bounded.
-            question.sampling
-            if reserved.max_tokens is None
-            else capped(question.sampling, reserved.max_tokens),
+            capped(question.sampling, reserved.max_tokens),
             # Twins draw under one seed, so that nothing but what they are told sets them apart.
             call_seed(run.seed, seed_address(run.journal, address)),
             question.draw,

@@ -93,7 +93,8 @@ def rest(consumer: Any, tps: Any) -> None:
     """Fetch no more of partitions for a while. What was fetched of them before is delivered all the same."""
     # Faust delivers a batch by the very set of partitions that it takes the paused ones out of: it would drop the
     # rest of their batch, take the hole for one of the topic's own, and commit past it. In another set it finds
-    # them paused when it fetches next. Its own pauses, while a group is dealt out anew, are to drop what was fetched.
+    # them paused when it fetches next. Faust's own pauses stay as they are: while a group is dealt out anew it reads
+    # again from what was committed, and workers that were given the rest of a batch before that stood still.
     consumer._active_partitions = set(consumer._get_active_partitions())
     consumer.pause_partitions(tps)
 
