@@ -38,3 +38,4 @@ def test_what_was_fetched_when_fetching_came_to_rest_is_not_passed_over(
         eventually(lambda: fetched(port, "/readyz") == "ok\n")
         eventually(lambda: figure(port, "metalogue_episodes_closed_total") > PAUSE_AT, 120)
         eventually(lambda: cluster.stats()["answers"] == COUNT, 120)
+        assert cluster.stats()["completions"] == COUNT, "each was paid for once"
