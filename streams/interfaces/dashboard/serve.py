@@ -13,7 +13,6 @@ from streams.support.web.connections import AT_ONCE, Connection
 
 if TYPE_CHECKING:
     import socket
-    from types import FrameType
 
     from starlette.types import ASGIApp
 
@@ -74,9 +73,9 @@ async def serving(
 
 def end_when_told() -> None:
     """Uvicorn raises the signals that ended it once more when it has: that is no failure."""
+
+    def ended(*_: object) -> None:
+        """We were told to end, and have."""
+
     for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, _ended)
-
-
-def _ended(number: int, frame: FrameType | None) -> None:
-    """We were told to end, and have."""
+        signal.signal(each, ended)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final
 
 from faust.app.base import App as TheirApp
@@ -40,6 +41,17 @@ class Thread(theirs.AIOKafkaConsumerThread):
         if LEASE is not None:
             listen(client._coordinator, LEASE)
 
+    async def again_from(self, tp: Any, offset: int) -> None:
+        """Fetch a partition again from an offset, if it is still ours."""
+        me: Any = self
+        client: Any = self._ensure_consumer()
+
+        async def seek() -> None:
+            if tp in client.assignment():
+                client.seek(tp, offset)
+
+        await me.call_thread(seek)
+
 
 def listen(coordinator: Any, lease: Lease) -> None:
     """Renew a lease with all that a group's coordinator says to a member of it.
@@ -62,11 +74,38 @@ def listen(coordinator: Any, lease: Lease) -> None:
 
 
 class Consumer(theirs.Consumer):
-    """Commits never pass a message that is in flight."""
+    """Commits never pass a message that is in flight, and what was fetched is delivered or fetched again."""
+
+    _fetched: tuple[int, Mapping[Any, Sequence[Any]]] = (0, {})
+    """The batch that is being delivered, and which dealing out of the group it belongs to."""
 
     def _new_consumer_thread(self) -> Thread:
         me: Any = self
         return Thread(self, loop=self.loop, beacon=me.beacon)
+
+    async def _wait_next_records(self, timeout: float) -> Any:  # noqa: ASYNC109
+        me: Any = self
+        found: Any = await super()._wait_next_records(timeout)
+        self._fetched = me.app.consumer_generation_id, found[0] or {}
+        return found
+
+    async def getmany(self, timeout: float) -> AsyncIterator[Any]:  # noqa: ASYNC109
+        """Deliver a batch; what is left of it is fetched again.
+
+        Where one of its partitions is paused while a batch is delivered, Faust drops the rest, takes the hole for
+        one of the topic's own, and commits past it. Where the group is dealt out anew it reads again by itself,
+        from what was committed.
+        """
+        me: Any = self
+        last = dict[Any, int]()
+        async for tp, message in super().getmany(timeout):
+            last[tp] = message.offset
+            yield tp, message
+        dealt, batch = self._fetched
+        for tp, records in batch.items():
+            left = [record.offset for record in records if record.offset > last.get(tp, -1)]
+            if left and me.flow_active and me.app.consumer_generation_id == dealt:
+                await me._thread.again_from(tp, left[0])
 
     def verify_event_path(self, now: float, tp: Any) -> None:
         """Say nothing: to Faust whoever waits for a broker or a slot hangs. Our watchdog knows better."""
@@ -87,16 +126,6 @@ class Consumer(theirs.Consumer):
             return super()._new_offset(tp)
         finally:
             self._acked[tp].extend(held)
-
-
-def rest(consumer: Any, tps: Any) -> None:
-    """Fetch no more of partitions for a while. What was fetched of them before is delivered all the same."""
-    # Faust delivers a batch by the very set of partitions that it takes the paused ones out of: it would drop the
-    # rest of their batch, take the hole for one of the topic's own, and commit past it. In another set it finds
-    # them paused when it fetches next. Faust's own pauses stay as they are: while a group is dealt out anew it reads
-    # again from what was committed, and workers that were given the rest of a batch before that stood still.
-    consumer._active_partitions = set(consumer._get_active_partitions())
-    consumer.pause_partitions(tps)
 
 
 class Producer(theirs.Producer):

@@ -27,7 +27,6 @@ from streams.runtime.embedded.log import now_ms
 from streams.runtime.kafka import aio
 from streams.runtime.kafka.append import KafkaWriter, Lane
 from streams.runtime.kafka.checkpoint import checkpoint_of, fitted
-from streams.runtime.kafka.driver import rest
 from streams.runtime.kafka.envelope import headers_of
 from streams.runtime.kafka.fence import Fence
 from streams.runtime.kafka.follow import Follower
@@ -83,7 +82,7 @@ class Ownership:
             owned.queue.append(event)
             if len(owned.queue) > PAUSE_AT and not owned.paused:
                 owned.paused = True
-                rest(self.worker.app.consumer, {event.message.tp})
+                self.worker.app.consumer.pause_partitions({event.message.tp})
             self.worker.schedule.changed.set()
 
     async def assigned(self, partitions: set[int]) -> None:
