@@ -100,6 +100,9 @@ class Consumer(theirs.Consumer):
         last = dict[Any, int]()
         async for tp, message in super().getmany(timeout):
             last[tp] = message.offset
+            # Right behind offset 0 Faust sees no hole of the topic's own; from two on it would commit nothing more.
+            if me._read_offset[tp] == 0 and message.offset > 2:
+                await me._add_gap(tp, 1, message.offset - 1)
             yield tp, message
         dealt, batch = self._fetched
         for tp, records in batch.items():
