@@ -88,6 +88,14 @@ def test_advantages_are_in_deviations_and_nothing_where_all_are_equal() -> None:
     assert advantages([1.0, 0.0, 0.5, 0.5]) == pytest.approx([sqrt(2), -sqrt(2), 0.0, 0.0])
 
 
+@pytest.mark.parametrize("reward", [each / 30 for each in range(31)])
+def test_equal_parts_of_an_answer_are_nobody_s_advantage(reward: float) -> None:
+    for size in range(2, 17):
+        assert advantages([reward] * size) == [0.0] * size
+    near = 2 * reward * 0.7 / (0.7 + 0.7)
+    assert advantages([reward, near, reward]) == [0.0] * 3, "the same, but for its last bit"
+
+
 @pytest.mark.parametrize(
     ("ratio", "advantage", "loss"),
     [(1.5, 2.0, -2.4), (0.5, 2.0, -1.0), (1.5, -2.0, 3.0), (0.5, -2.0, 1.6), (1.0, 0.5, -0.5)],
