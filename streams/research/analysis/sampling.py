@@ -345,7 +345,8 @@ def _sampled(name: str, found: Sequence[_Outcome], standard: Sequence[_Outcome] 
     gains = [(one.right - other.right, 1) for one, other in zip(found, standard, strict=True)]
     tokens = [each.tokens for each in found if each.tokens is not None]
     theirs = [each.tokens for each in standard if each.tokens is not None]
-    priced = made.tokens is not None and fsum(theirs) > 0
+    # Of the same problems on both sides: a sum that lacks some of the vote's would make it look cheap.
+    priced = len(tokens) == len(theirs) == len(found) and fsum(theirs) > 0
     return replace(
         made,
         gain=fsum(gain for gain, _ in gains) / len(gains),

@@ -257,6 +257,10 @@ def test_a_run_whose_tokens_are_unknown_has_no_price_and_without_shared_problems
     found = beside(known, "run", {"0": Ended(True, 1, None), "1": Ended(False, 1, 7)})
     assert found is not None
     assert (found[0].tokens, found[0].price) == (None, None)
+    uncounted = [known[0], Drawn("1", chains("aaaaa", None))]
+    found = beside(uncounted, "run", {str(at): Ended(True, 5, 50) for at in range(2)})
+    assert found is not None
+    assert (found[0].tokens, found[0].price) == (50, None), "nobody knows what the vote took"
     assert beside(known, "run", {"9": Ended(True, 1, 1)}) is None
     assert beside(bank("xxx"), "run", {"0": Ended(True, 1, 1)}) is None, "no five to vote"
 
