@@ -23,6 +23,8 @@ Parts: TypeAlias = Sequence[tuple[float, int]]
 Spread: TypeAlias = Callable[[Parts], tuple[float, float] | None]
 """An interval over problems; unknown where nothing says how wide it is."""
 LEVEL = 0.95
+ROUNDING = 1e-12
+"""The half width over the mean up to which there is none: sums of equal values are rounded."""
 
 
 def wilson(share: float, count: float, level: float = LEVEL) -> tuple[float, float]:
@@ -65,6 +67,9 @@ def mean_interval(parts: Parts, level: float = LEVEL) -> tuple[float, float] | N
         return None
     mean = fsum(total for total, _ in kept) / whole
     half = t_quantile(level, n - 1) * sqrt(_squared_error(kept, mean, whole) * n / (n - 1))
+    # The mean of equal values may miss them by its last bit; whether anything varies is asked below.
+    if half <= ROUNDING * abs(mean):
+        half = 0.0
     return mean - half, mean + half
 
 

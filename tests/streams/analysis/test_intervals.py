@@ -144,6 +144,20 @@ def test_a_mean_of_chances_does_not_leave_them_and_is_not_certain_where_all_are_
     assert found[0] <= narrow[0] <= narrow[1] <= found[1]
 
 
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_values_that_are_all_alike_have_no_width_of_rounding(seeds: int) -> None:
+    for n in range(2, 17):
+        for fifths in range(1, 5):
+            parts = [(fsum([fifths / 5] * seeds), seeds)] * n
+            mean = mean_interval(parts)
+            assert mean is not None
+            assert mean[0] == mean[1] == pytest.approx(fifths / 5)
+            assert chance_interval(parts) == bounded_interval(parts) == wilson(mean[0], n)
+            missed = n * wilson(0, n)[1]
+            total = n * mean[0]
+            assert sum_interval(parts) == pytest.approx((total - missed, total + missed))
+
+
 # ── Scales of their own ──────────────────────────────────────────────────────────────────────
 
 
