@@ -82,8 +82,12 @@ def calibration_interval(
     seen = fsum(map(ece, kept)) / len(kept)
     every = bins([pair for seed in kept for pair in seed], BINS)
     # A bin without a gap would stay without one however far gaps are stretched. It gets the
-    # smallest one that so many answers could show.
-    gaps = [right - said or 0.5 / size if size else 0.0 for size, said, right in every]
+    # smallest one that so many answers could show, to the side that has room for it: answers that
+    # are all sure and all right may not be so always.
+    gaps = [
+        right - said or (-0.5 if said == 1 else 0.5) / size if size else 0.0
+        for size, said, right in every
+    ]
     found = [
         (len(seed), [Bin(b[0], b[1], gap) for b, gap in zip(bins(seed, BINS), gaps, strict=True) if b[0]])
         for seed in kept
@@ -112,8 +116,9 @@ def calibration_interval(
     def beyond(times: float, side: int) -> bool:
         """Whether an error with such gaps would print more than ours, even where it prints little (or much)."""
         mean, strays = printed(times)
-        # Equal counts too: without the margin rounding would decide where nothing strays.
-        return mean + side * strays >= seen - TINY
+        # Where nothing strays, what prints ours may be what ours came from: equal counts at the lower
+        # end, and at the upper one only more. Without the margin rounding would decide.
+        return mean + side * strays >= seen - side * TINY
 
     return error(_first(lambda t: beyond(t, 1))), error(_first(lambda t: beyond(t, -1)))
 

@@ -134,6 +134,24 @@ def test_of_seeds_the_gaps_are_common_and_the_mean_strays_less() -> None:
     assert same == pytest.approx(reckoned([ONE, ONE], gaps, 200 / 2 - 2, 2), abs=1e-4)
 
 
+@pytest.mark.parametrize("sure", [0.0, 1.0])
+@pytest.mark.parametrize("size", [1, 5, 30])
+def test_answers_that_are_all_sure_and_all_as_said_may_not_be_so_always(
+    size: int, sure: float
+) -> None:
+    found = calibration_interval([stated([(size, sure, size if sure else 0)])])
+    assert found is not None
+    low, high = found
+    z = float(stats.t.ppf(0.975, max(size - 1, 1)))
+    assert low == 0
+    assert high == pytest.approx(z * z / (size + z * z), abs=1e-4), "p - z sqrt(p (1 - p) / n) = 0"
+
+
+def test_one_answer_as_likely_as_not_may_come_from_any_error() -> None:
+    for right in (0, 1):
+        assert calibration_interval([stated([(1, 0.5, right)])]) == (0, 0.5)
+
+
 def test_what_is_as_wide_as_can_be_reaches_to_the_widest_error() -> None:
     found = calibration_interval([[("a", 0.5, True)]])
     assert found is not None
