@@ -248,6 +248,8 @@ class Reading:
     verdicts: dict[str, Verdict] = field(default_factory=dict[str, Verdict])
     """What judges said of answers, by episode."""
     grade: Grades = grade_reference
+    text: Callable[[str], str | None] = field(default=lambda digest: None, compare=False)
+    """A text of the log by its digest."""
 
     def arms(self) -> dict[str, dict[str, str]]:
         """For each episode the scope's arm that each arm it proposed became."""
@@ -358,24 +360,29 @@ class Reading:
         return label(self.references, admitted.problem, episode)
 
     def shadows(self, parent: str) -> list[Shadow]:
-        """Closed forks of an episode at one of its prunes, in the order of the prunes."""
+        """Closed shadow runs of an episode, one for each of its prunes and in their order; of several the newest."""
         of = self.journals.get(parent, {})
-        found: list[Shadow] = []
+        found: dict[str, Shadow] = {}
         for journal in self.journals.values():
             opened, closed = journal.get("opened"), journal.get("closed")
             if not isinstance(opened, EpisodeOpened) or opened.parent != parent:
                 continue
             at = opened.at or ""
             pruned = of.get(at)
-            if isinstance(closed, EpisodeClosed) and isinstance(pruned, NodePruned):
+            if not isinstance(closed, EpisodeClosed) or not isinstance(pruned, NodePruned):
+                continue
+            # A person may fork at a prune too, to ask another model: that run prunes there as its
+            # episode did, and says nothing of the branch.
+            put = orjson.loads(self.text(opened.settings) or "{}")
+            if put.get("shadow_from", pruned.node) == pruned.node:
                 trace = trace_of(before(of, at) | journal)
-                found.append(Shadow(at, pruned.node, closed, trace))
-        return sorted(found, key=lambda shadow: address_order(shadow.at))
+                found[at] = Shadow(at, pruned.node, closed, trace)
+        return sorted(found.values(), key=lambda shadow: address_order(shadow.at))
 
 
 def read(log: SqliteLog, grade: Grades = grade_reference) -> Reading:
     """Everything that an analysis needs, in one pass. ``grade`` judges answers that no episode gave."""
-    reading = Reading(references=references(log), grade=grade)
+    reading = Reading(references=references(log), grade=grade, text=log.text)
     for record in log.records():
         # Problems, side runs and sets. All else is learning, of which only the costs and the counts
         # are kept: its journals would fill memory, and no case is made of them.

@@ -250,6 +250,24 @@ def test_shadow_runs_come_in_the_order_of_their_prunes_each_with_its_whole_trace
     assert found.shadows("p/d/b/r") == found.shadows("p/no") == []
 
 
+def test_a_fork_at_a_prune_that_spares_nothing_is_no_shadow_run_and_of_several_the_newest_counts() -> (
+    None
+):
+    parent = {**episode("a"), "2": NodePruned(round=1, node="1.0.0", value=0.1)}
+
+    def fork(settings: str, answer: str) -> dict[str, Event]:
+        opened = structs.replace(OPENED, parent="p/d/a/r", at="2", settings=settings)
+        return {"opened": opened, "closed": closed(answer)}
+
+    texts = {"plain": '{"shadow_from": null}', "spares": '{"shadow_from": "1.0.0"}'}
+    journals = {
+        "p/d/a/r": parent, "q/1": fork("spares", "first"), "q/2": fork("spares", "newest"),
+        "q/3": fork("plain", "a person's"),
+    }  # fmt: skip
+    found = reading(journals, texts=texts)
+    assert [each.closed.answer for each in found.shadows("p/d/a/r")] == ["newest"]
+
+
 def test_a_judge_s_verdict_stands_with_the_episode_that_it_is_about() -> None:
     put = orjson.dumps({"answer": "x", "references": ["42"]}).decode()
     judge = structs.replace(OPENED, policy="answer_judge", purpose="judge", parent="p/d/a/r")
