@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from streams.runtime.embedded.queries.conditions import IS_CLOSED, IS_PUT, IS_TAKEN_OUT
+from streams.runtime.embedded.queries.conditions import IS_CLOSED, IS_TAKEN_OUT
 from streams.runtime.embedded.snapshots import log_mark
 
 if TYPE_CHECKING:
@@ -25,10 +25,11 @@ LEAVE = "insert or replace into counters values (?, ?)"
 SINCE = """
 select topic, kind, count(*) from records where offset > ? and offset <= ? group by topic, kind
 """
-# The first open one bounds the look of the next start; those behind it are told apart then.
+# The first open one bounds the look of the next start; those behind it are told apart then. One that a solve began
+# and left is open too: whoever puts its problem for workers later makes it theirs, at the place where it stands.
 OPEN = f"""
 select min(offset) from (select offset from records a where address = 'admitted'
-  and offset >= ? and offset <= ? and {IS_PUT} and not {IS_CLOSED} and not {IS_TAKEN_OUT}
+  and offset >= ? and offset <= ? and not {IS_CLOSED} and not {IS_TAKEN_OUT}
   order by offset limit 1)
 """
 
@@ -56,7 +57,7 @@ def left(log: SqliteLog) -> Mark:
         if name.startswith("mark/count/")
         for topic, _, kind in [name.removeprefix("mark/count/").partition("/")]
     }
-    return Mark(offset, found.get("mark/open", 0), counts)
+    return Mark(offset, found.get("mark/unclosed", 0), counts)
 
 
 def counted(log: SqliteLog) -> dict[Kind, int]:
@@ -87,7 +88,7 @@ def leave(log: SqliteLog) -> None:
             "mark/record": log_mark(log, end),
             # Nothing is open, so nothing before the end need be looked at; what comes later lies
             # behind it.
-            "mark/open": end if first is None else first,
+            "mark/unclosed": end if first is None else first,
         }
         kinds = _counted(log, before, end).items()
         told |= {f"mark/count/{topic}/{kind}": count for (topic, kind), count in kinds}

@@ -15,10 +15,12 @@ import pytest
 from schemas.events.base import Event
 from schemas.events.learning import Graded
 from schemas.identity import episode_id
+from schemas.problem import Problem
 from schemas.record import Record
 from state.folds.state import State
 from state.snapshot import Snapshots
 from streams.answering.backbones.rehearsal.backbone import Rehearsal
+from streams.answering.calls import Draining
 from streams.answering.embedders.hashed import HashedEmbedder
 from streams.answering.world import Totals, World
 from streams.engine.learner import Learner
@@ -29,11 +31,12 @@ from streams.producing.produce import Plan, Producer
 from streams.producing.sources import lines_of
 from streams.replay.verify import Verifier
 from streams.runtime.embedded import marks
-from streams.runtime.embedded.intake import Intake
+from streams.runtime.embedded.intake import Intake, episode_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.rebuild import snapshot_path
 from streams.runtime.embedded.records import learned
 from streams.runtime.embedded.snapshots import WORTH, keep, newest_learned, snapshots_of
+from streams.runtime.embedded.solving import solve_on
 from streams.runtime.embedded.worker import Worker
 from streams.telemetry.counts import Counts
 
@@ -110,6 +113,22 @@ def test_what_was_left_open_is_gone_on_with(tmp_path: Path) -> None:
     more(log, "31-32")
     assert unfinished(log) == []
     assert counts(log)["closed"] == 32
+
+
+def test_what_a_solve_left_and_was_put_for_workers_later_is_gone_on_with(tmp_path: Path) -> None:
+    log = SqliteLog(tmp_path / "log.db", create=True)
+    problem = Problem(id="x", problem="4 6 8 13", domain="game24", policy="self_consistency")
+    stopped = World({"*": Rehearsal()}, HashedEmbedder(), totals=Totals(calls=1))
+    with pytest.raises(Draining):
+        asyncio.run(solve_on(log, find("self_consistency"), problem, stopped))
+    more(log, "1-3")
+    episode = episode_of(problem, "cot")
+    log.publish([("problems", episode, {}, problem.model_dump_json().encode())])
+    # This worker takes it up and is stopped on the way; the next one finds its position behind the message.
+    more(log, "4-5", calls=1)
+    assert log.find(episode, "closed") is None
+    more(log, "6-6")
+    assert log.find(episode, "closed") is not None
 
 
 def test_a_log_that_was_cut_off_is_read_from_its_beginning(tmp_path: Path) -> None:
