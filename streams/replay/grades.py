@@ -16,7 +16,7 @@ from handlers.answers.grade import CHECKERS, Grade
 from handlers.policies.answer_judge import JUDGED
 from schemas.asking import Diverged
 from schemas.events.base import Event
-from schemas.events.episode import EpisodeClosed, EpisodeOpened, ReviewAnswered
+from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted, ReviewAnswered
 from schemas.events.learning import BatchClosed, Graded, Reflected
 from schemas.identity import learning_id
 from schemas.problem import Feedback
@@ -24,7 +24,7 @@ from streams.answering.grading.own import OwnGrader
 from streams.answering.world import answered
 from streams.core.closing import check, evidence_of, graded_address
 from streams.core.compare import difference, same
-from streams.engine.grades import as_graded, at_once, held_against
+from streams.engine.grades import Judged, Solved, as_graded, at_once, held_against
 from streams.replay.left_out import Leftovers
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.queries.messages import values
@@ -60,19 +60,25 @@ class Grades:
         return found
 
     def compared(self, episode: str, journal: dict[str, Event]) -> Iterator[Diverged]:
-        """Grades of an episode that its reflection and what was said of it do not make."""
-        reflected = journal.get("reflected")
-        if not isinstance(reflected, Reflected):
+        """Grades of an episode that its answer and what was said of it do not make."""
+        admitted, closed = journal.get("admitted"), journal.get("closed")
+        judged: Judged
+        if isinstance(said := journal.get("reflected"), Reflected):
+            problem_id, judged = said.problem_id, said
+        # A solve leaves no reflection, and people judge its answer all the same.
+        elif isinstance(admitted, ProblemAdmitted) and isinstance(closed, EpisodeClosed):
+            problem_id, judged = admitted.problem.id, Solved.of(admitted, closed)
+        else:
             return
         given = {at: event for at, event in journal.items() if isinstance(event, Graded)}
         # A word about a problem judges all its episodes, one about an episode that episode alone; and
         # either judges only the answer that it was said of.
-        of_problem = self._feedback.get((reflected.domain, reflected.problem_id), [])
+        of_problem = self._feedback.get((judged.domain, problem_id), [])
         of_episode = [each for each in self._feedback.get(("", episode), []) if each.episode]
         heard = [each for each in of_problem if each.episode is None] + of_episode
-        spoken = [each for each in heard if each.judges(reflected.answer)]
+        spoken = [each for each in heard if each.judges(judged.answer)]
         for address, event in given.items():
-            told = self._told(reflected, spoken, episode, address, given)
+            told = self._told(judged, spoken, episode, address, given)
             if told is None:
                 words = f"{event.outcome} by {event.grader}"
                 yield Diverged(episode, address, "graded", words, "nobody said that")
@@ -98,7 +104,7 @@ class Grades:
 
     def _told(
         self,
-        reflected: Reflected,
+        judged: Judged,
         spoken: list[Feedback],
         episode: str,
         address: str,
@@ -109,25 +115,25 @@ class Grades:
         # An address says what a grade rests on, so each way to make one gives the address that it
         # would have.
         if event.by != "regrade":
-            return self._derived(reflected, spoken, address, event)
+            return self._derived(judged, spoken, address, event)
         after = predecessor(given, address)
         run = (event.detail or "").removeprefix(SAID_IN)
         if address_of(event, {"run": run}, after) == address:
             return self._judged(episode, run, event)
         known: list[Any] = [None, *(each.reference for each in spoken)]
         evidence = [each for each in known if address_of(event, each, after) == address]
-        if not evidence or not self._was_learned(reflected.scope, episode, event):
+        if not evidence or not self._was_learned(judged.scope, episode, event):
             return None
         # It was given anew: its grader says it again, where that grader is here.
         reference = evidence[0]
-        by = self._own_grade(reflected, reference, event)
+        by = self._own_grade(judged, reference, event)
         if by is None and reference is not None:
-            by = _grade(reflected, Feedback(episode="e", reference=reference))
-        elif by is None and reflected.domain in CHECKERS:
-            by = CHECKERS[reflected.domain](reflected.problem, reflected.answer)
+            by = _grade(judged, Feedback(episode="e", reference=reference))
+        elif by is None and judged.domain in CHECKERS:
+            by = CHECKERS[judged.domain](judged.problem, judged.answer)
         # Where nobody here can say it again it stands as it is, and is told as left out: never as
         # verified.
-        told = structs.replace(event, scope=reflected.scope)
+        told = structs.replace(event, scope=judged.scope)
         if by is None or by.grader != event.grader:
             self.left.add("grades", f"only {event.grader} can tell whether they are right")
             return told
@@ -135,14 +141,14 @@ class Grades:
             return structs.replace(told, outcome=by.outcome)
         return structs.replace(told, outcome=by.outcome, detail=by.detail or None)
 
-    def _own_grade(self, reflected: Reflected, reference: Any, event: Graded) -> Grade | None:
+    def _own_grade(self, judged: Judged, reference: Any, event: Graded) -> Grade | None:
         """What the grader that was given says again; nothing of a grade that another gave."""
         # Another grader's word is no evidence against this one's, nor for it.
         if self.own is None or event.grader != self.own.reference:
             return None
-        held = held_against(reflected, reference)
-        asked = {"dataset": held.dataset, "problem": reflected.problem}
-        return self.own.grade(reflected.answer, held.references, **asked)
+        held = held_against(judged, reference)
+        asked = {"dataset": held.dataset, "problem": judged.problem}
+        return self.own.grade(judged.answer, held.references, **asked)
 
     def _was_learned(self, scope: str, episode: str, event: Graded) -> bool:
         """Whether the batch that a grade says was learned with another outcome had the episode in it."""
@@ -172,36 +178,37 @@ class Grades:
         return structs.replace(event, outcome=outcome, grader=judge, source=opened.backbones)
 
     def _derived(
-        self, reflected: Reflected, spoken: list[Feedback], address: str, event: Graded
+        self, judged: Judged, spoken: list[Feedback], address: str, event: Graded
     ) -> Graded | None:
         """The grade that should stand there; as it is recorded where only its grader could say."""
         if event.by == "checker":
-            return dict(check(reflected)).get(address)
+            # Of a solve's answer nobody asks it: there is only what people say.
+            return dict(check(judged)).get(address) if isinstance(judged, Reflected) else None
         feedback = next(
             (f for f in spoken if graded_address(event, evidence_of(f)) == address), None
         )
         if feedback is None:
-            made = (as_graded(reflected, each, _grade(reflected, each)) for each in spoken)
+            made = (as_graded(judged, each, _grade(judged, each)) for each in spoken)
             return next((each for each in made if each == event), None)
-        told = as_graded(reflected, feedback, _grade(reflected, feedback))
-        own = self._own_grade(reflected, feedback.reference, event)
+        told = as_graded(judged, feedback, _grade(judged, feedback))
+        own = self._own_grade(judged, feedback.reference, event)
         if own is not None:
             said = {"outcome": own.outcome, "grader": own.grader, "detail": own.detail or None}
             return structs.replace(told, **said)
         if told.grader != event.grader:
             self.left.add("grades", f"only {event.grader} can tell whether they are right")
-            return structs.replace(event, scope=reflected.scope)
+            return structs.replace(event, scope=judged.scope)
         if told.outcome == "unknown" and (event.detail or "").startswith(told.detail or ""):
             return structs.replace(told, detail=event.detail)  # what was asked next added a word
         return told
 
 
-def _grade(reflected: Reflected, feedback: Feedback) -> Grade:
+def _grade(judged: Judged, feedback: Feedback) -> Grade:
     """The grade by a person's word, the domain's checker, or exact rules; others' are not asked again."""
-    known = at_once(reflected, feedback)
+    known = at_once(judged, feedback)
     if known is not None:
         return known
-    held = held_against(reflected, feedback.reference)
+    held = held_against(judged, feedback.reference)
     assert held.references is not None
-    asked = (reflected.answer, held.references, held.dataset, reflected.problem)
+    asked = (judged.answer, held.references, held.dataset, judged.problem)
     return by_rules(*asked, held.typed)

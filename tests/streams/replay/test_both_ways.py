@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -163,6 +164,21 @@ def test_a_grade_is_made_again_of_what_was_said(log: SqliteLog, by: str, what: s
     change = "update records set body = json_set(body, ?, ?) where offset = ?"
     log.db.execute(change, (f"$.{what}", "unknown" if what == "outcome" else "x@1", offset))
     assert (episode, address) in [(name, at) for name, at, _ in found(log)]
+
+
+@pytest.mark.parametrize("what", ["outcome", "source"])
+def test_the_grade_of_a_solve_is_made_again_of_what_was_said(tmp_path: Path, what: str) -> None:
+    path = tmp_path / "a.db"
+    assert call("solve", "1 + 1", "--backbone", "rehearsal", "--log", path).code == 0
+    with closing(SqliteLog(path)) as log:
+        (episode,) = one(log, "select key from messages where topic = 'answers'")
+        said = json.dumps({"episode": episode, "verdict": False, "by": "ann"}).encode()
+        assert call("feedback", "-", "--log", path, given=said).code == 0
+        assert call("worker", "--backbone", "rehearsal", "--until-idle", "--log", path).code == 0
+        assert verified(log).diverged == []
+        change = "update records set body = json_set(body, ?, 'right') where kind = 'graded'"
+        assert log.db.execute(change, (f"$.{what}",)).rowcount == 1
+        assert [name for name, _, _ in found(log)] == [episode]
 
 
 def test_a_verdict_that_nobody_gave_is_found(log: SqliteLog) -> None:
