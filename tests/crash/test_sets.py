@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,11 @@ from handlers.policies.base import Policy
 from schemas.events.episode import Completed, EpisodeClosed, EpisodeOpened
 from schemas.events.learning import BatchClosed
 from schemas.events.monitoring import Allocated
+from schemas.price import Price
 from schemas.problem import Limits
 from schemas.usage import NOTHING
 from state.journal import Fenced
+from streams.core.grants import Unpriced
 from streams.engine.policies import find
 from streams.engine.sets import shared
 from streams.interfaces.cli.doctor.adopting import let_go_on
@@ -240,6 +243,22 @@ def test_a_member_of_a_parked_set_may_be_left_out(calm: Calm, tmp_path: Path) ->
     assert waiting[1] not in answered
     assert Verifier(log, find).run().diverged == []
     log.close()
+
+
+def test_a_set_whose_cost_is_limited_waits_for_a_price(tmp_path: Path) -> None:
+    """The worker ends by saying so, as for any problem, and the set is not let go of in silence."""
+    begun_with = Limits(calls=CALLS, cost=1.0)
+    source, path = f"game24:901-{900 + SET}", tmp_path / "unpriced.db"
+    produced(path, source, policy=POLICY, values=VALUES, limits=begun_with)
+    with closing(quick(SqliteLog(path))) as log:
+        with pytest.raises(Unpriced):
+            worked(log)
+        priced = Counted()
+        priced.grant = replace(
+            priced.grant, prices={"*": Price(prompt=0, completion=0)}, unpriced=()
+        )
+        outcome, _ = worked(log, world=priced)
+        assert (outcome.held, sum(1 for _ in log.messages("answers"))) == ([], SET)
 
 
 def test_the_shared_limit_is_the_sum_and_the_longest_time() -> None:

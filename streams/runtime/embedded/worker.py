@@ -308,7 +308,8 @@ class Worker:
 
     async def _set(self, name: str, members: Sequence[str]) -> None:
         await run_set(self.store, name, members)
-        self.schedule.leave(name)
+        if name not in self.schedule.unpriced:  # else it waits for a price
+            self.schedule.leave(name)
 
     # -- learning ----------------------------------------------------------------------------------
 

@@ -353,4 +353,5 @@ class KafkaWorker:
             await run_episode(store, name)
         else:
             await run_set(store, name, members)
-            self.schedule.leave(name)
+            if name not in self.schedule.unpriced:  # else it waits for a price
+                self.schedule.leave(name)
