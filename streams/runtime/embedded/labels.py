@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from handlers.answers.grade import CHECKERS
 from schemas.events.episode import EpisodeClosed, ProblemAdmitted
 from schemas.events.learning import Graded, Reflected
-from schemas.identity import canonical, digest
+from schemas.identity import canonical, digest, is_taken
 from schemas.letters import errors_of
 from schemas.problem import Feedback
 from schemas.written import feedback_of
@@ -26,6 +26,8 @@ BATCH = 512
 ANSWERED = """
 select episode from records where episode >= ? and episode < ? and address in ('closed', 'taken')
 """
+UNHEARD = "select 1 from records where episode = ? and address = 'taken' and offset > ?"
+"""A case that somebody put on the log behind an offset."""
 
 
 def judged_of(log: SqliteLog, episode: str) -> tuple[str, Judged] | None:
@@ -54,7 +56,10 @@ class Labels:
         self.refused = ""
         self.replied: set[str] = set()
         """Episodes whose question somebody answered since anybody looked."""
-        self.committed = log.position("learner", "feedback")
+        self.committed = self.read = log.position("learner", "feedback")
+        """Up to where feedback is read for good, and up to where its grades are stated."""
+        self.held: list[int] = []
+        """How far feedback had come when those episodes began to be closed that still are."""
 
     def load(self) -> None:
         """Remember the feedback that was read before."""
@@ -63,8 +68,11 @@ class Labels:
                 break  # from here on it is new, and `take` grades by it
             self._remember(offset, value)
 
-    async def take(self) -> bool:
-        """Read new feedback and grade the answers that it speaks of. Returns whether there was any."""
+    async def take(self, heard: int) -> bool:
+        """Read new feedback and grade the answers that it speaks of. Returns whether there was any.
+
+        ``heard`` is the offset up to which commands were read: a case behind it is graded when it is heard of.
+        """
         found = list(self.log.messages("feedback", self.position, BATCH))
         self.more = len(found) == BATCH
         for offset, key, headers, value in found:
@@ -74,13 +82,34 @@ class Labels:
                 name = f"feedback/{offset}/{digest(key)}"
                 self.writer.send("dead-letters", name, value, headers | errors)
             else:
-                for episode, judged in self._answered(feedback):
+                for episode, judged in self._answered(feedback, heard):
                     address, event = await graded(self.grader, judged, feedback)
-                    self.writer.state("learning", episode, address, event)
-                    self.learner.feed(episode, address, event)
-            # In the commit that holds its grades: whoever is killed before it grades them again, to the same ids.
-            self.writer.advance("learner", "feedback", offset)
+                    # What was read by a worker that was killed while it closed an episode is read again.
+                    if self.log.find(episode, address) is None:
+                        self.writer.state("learning", episode, address, event)
+                        self.learner.feed(episode, address, event)
+            self.read = offset
+            self._advance()
         return bool(found)
+
+    def _advance(self) -> bool:
+        # In the commit that holds its grades: whoever is killed before it grades them again, to the same ids.
+        offset = min(self.read, *self.held) if self.held else self.read
+        if offset <= self.committed:
+            return False
+        self.committed = offset
+        self.writer.advance("learner", "feedback", offset)
+        return True
+
+    def hold(self) -> int:
+        """An episode begins to be closed: what is read from now on is only read when that was graded too."""
+        self.held.append(self.position)
+        return self.position
+
+    def let_go(self, held: int) -> bool:
+        """All that came while an episode was being closed is stated. Returns whether any of it is read for good."""
+        self.held.remove(held)
+        return self._advance()
 
     def _remember(self, offset: int, value: bytes) -> Feedback | None:
         self.position = offset
@@ -99,13 +128,17 @@ class Labels:
             self.replied.add(feedback.episode)
         return feedback
 
-    def _answered(self, feedback: Feedback) -> Iterator[tuple[str, Judged]]:
+    def _answered(self, feedback: Feedback, heard: int) -> Iterator[tuple[str, Judged]]:
         if feedback.episode is not None:
             episodes = [feedback.episode]
         else:
             of_problem = runs(feedback.domain or "", feedback.problem_id or "")
             episodes = [row[0] for row in self.log.db.execute(ANSWERED, of_problem).fetchall()]
         for episode in episodes:
+            # Its grade would stand before the case for us, and behind it for whoever reads the log: our
+            # window would wait for it for ever.
+            if is_taken(episode) and self.log.db.execute(UNHEARD, (episode, heard)).fetchone():
+                continue
             found = judged_of(self.log, episode)
             if found is not None and feedback.judges(found[1].answer):
                 yield episode, found[1]
@@ -119,7 +152,8 @@ class Labels:
         checked = 1 if reflected.domain in CHECKERS else 0
         # Judgements are kept in the order in which they came, so those behind the given ones came meanwhile.
         feedback = self.said.of(episode, reflected)[given - checked :]
-        return [await graded(self.grader, reflected, each) for each in feedback]
+        said = [await graded(self.grader, reflected, each) for each in feedback]
+        return [each for each in said if self.log.find(episode, each[0]) is None]
 
     async def of_taken(self, episode: str, taken: Reflected) -> list[tuple[str, Graded]]:
         """Grades of a case that was just taken in: by its domain's checker, and by what was said before it came."""

@@ -41,6 +41,8 @@ class EmbeddedStore(SeatedStore[Writer]):
     async def close(self, ends: Sequence[tuple[str, Closing]], fresh: bool) -> None:
         """Closing, answer, reflection and grades of each in one commit; the fold sees them in that order."""
         labels, say = self.worker.labels, self.worker.batches.say
+        # Held to its end, and where that never comes until the next start, which reads from there.
+        held = labels.hold()
         # Grading may run a program or ask a process, so it comes before anything of the closing is
         # stated: a kill meanwhile finds the episode open, and closes it once more.
         grades = {e: (*end.graded, *await labels.known(e, end.reflected)) for e, end in ends}
@@ -53,9 +55,14 @@ class EmbeddedStore(SeatedStore[Writer]):
         await self.writer.commit()
         # Feedback may have come while the commit was under way, which `known` did not see and `take` graded
         # nothing for, since the episode was not closed yet.
+        late = False
         for episode, end in ends:
             missed = await labels.missed(episode, end.reflected, len(grades[episode]))
             for address, graded in missed:
                 say(episode, address, graded)
+            late = late or bool(missed)
             self.schedule.leave(episode)
             self.worker.progress.ended(end.closed, fresh)
+        if labels.let_go(held) or late:
+            # Nobody else may have anything to commit for hours.
+            await self.writer.commit()
