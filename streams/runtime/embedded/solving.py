@@ -22,7 +22,7 @@ from streams.engine.policies import find
 from streams.engine.running import run_episode
 from streams.runtime.embedded.intake import episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog, Writer
-from streams.runtime.embedded.queries.spending import spent_since
+from streams.runtime.embedded.queries.spending import SpentBeside, spent_since
 from streams.runtime.embedded.sides import alone_on, beside, left_by_worker
 from streams.runtime.embedded.snapshots import newest_learned
 
@@ -78,10 +78,10 @@ async def solve_on(
     """
     told = onlooker or Onlooker()
     episode = episode_of(problem, policy.name)
-    budgets = world.budgets
+    budgets, end = world.budgets, log.end()
     if budgets is not None and problem.tenant is not None:
         # A tenant's budget covers what is solved now as what waits for a worker.
-        budgets.load(spent_since(log, budgets.clock() // DAY_MS * DAY_MS))
+        budgets.load(spent_since(log, budgets.clock() // DAY_MS * DAY_MS, upto=end))
         budgets.tenant_of = lambda episode: problem.tenant
     await left_by_worker(log, episode, world, told.waits)
     async with alone_on(log, episode, world, told.waits):
@@ -101,6 +101,8 @@ async def solve_on(
         elif opened.limits != problem.limits:
             told.resumes(opened.limits)
         with beside(log, "solve", episode) as writer:
+            if budgets is not None:
+                budgets.elsewhere = SpentBeside(log, writer.epoch, end)
             if "admitted" not in journal:
                 # It is not awaited: the first answer's commit takes it along, and without one it is
                 # not missed.

@@ -44,7 +44,7 @@ from streams.runtime.embedded.intake import Intake
 from streams.runtime.embedded.labels import Labels
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.embedded.marks import leave
-from streams.runtime.embedded.queries.spending import spent_since
+from streams.runtime.embedded.queries.spending import SpentBeside, spent_since
 from streams.runtime.embedded.records import LogRecords, known_of
 from streams.runtime.embedded.sides import GLANCE_S, SideRuns
 from streams.runtime.embedded.snapshots import snapshots_of
@@ -105,7 +105,9 @@ class Worker:
         budgets = world.budgets
         if budgets is not None:
             # What tenants have spent today is on the log: no restart gives anybody a second budget.
-            budgets.load(spent_since(log, budgets.clock() // DAY_MS * DAY_MS))
+            end = log.end()
+            budgets.load(spent_since(log, budgets.clock() // DAY_MS * DAY_MS, upto=end))
+            budgets.elsewhere = SpentBeside(log, self.writer.epoch, end)
             budgets.tenant_of = self.schedule.tenant_of
             self.schedule.budgets = budgets
         self.error: BaseException | None = None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from schemas.events.codec import decode
 from schemas.events.episode import Completed
+from state.folds.budgets import BudgetsFold
 from streams.runtime.embedded.queries.conditions import IS_CLOSED
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ select json_extract(a.body, '$.problem.tenant'), r.at_ms, r.body from records r
   join records a on a.episode = coalesce(json_extract(o.body, '$.members[0]'), r.episode)
     and a.address = 'admitted'
   where r.kind = 'completed' and r.topic = 'events' and r.at_ms >= ?
-    and r.offset > ? and r.offset <= ?
+    and r.offset > ? and r.offset <= ? and r.epoch != ?
     and json_extract(a.body, '$.problem.tenant') is not null
 """
 WAITING = f"""
@@ -65,13 +67,38 @@ class Taken(NamedTuple):
 
 
 def spent_since(
-    log: SqliteLog, at_ms: int, after: int = 0, upto: int = NEWEST
+    log: SqliteLog, at_ms: int, after: int = 0, upto: int = NEWEST, *, but: int = -1
 ) -> Iterator[tuple[str, int, Completed]]:
-    """The calls for problems of tenants since a moment, between two offsets: tenant, Unix milliseconds, reply."""
-    for tenant, at, body in log.db.execute(SPENT, (at_ms, after, upto)):
+    """The calls for problems of tenants since a moment, between two offsets: tenant, Unix milliseconds, reply.
+
+    ``but`` leaves out those under one claim, by its epoch.
+    """
+    for tenant, at, body in log.db.execute(SPENT, (at_ms, after, upto, but)):
         said = decode("completed", body)
         assert isinstance(said, Completed)
         yield tenant, at, said
+
+
+@dataclass(slots=True)
+class SpentBeside:
+    """What others spend on the problems of tenants while somebody works under a claim, read as they commit it."""
+
+    log: SqliteLog
+    epoch: int
+    upto: int
+    """The offset up to which all of it was read."""
+    fold: BudgetsFold = field(default_factory=BudgetsFold)
+    version: int = -1
+
+    def __call__(self) -> tuple[BudgetsFold]:
+        """The sums as they stand now."""
+        # Asked before each call: only where another process committed is there anything to read.
+        if self.version != (version := self.log.data_version()):
+            self.version, end = version, self.log.end()
+            for row in spent_since(self.log, 0, self.upto, end, but=self.epoch):
+                self.fold.feed(*row)
+            self.upto = end
+        return (self.fold,)
 
 
 def waiting(log: SqliteLog, most: int) -> list[Waiting]:
