@@ -16,12 +16,13 @@ from handlers.limits import Reservation
 from handlers.policies.base import Conclusion, Policy, Trace
 from schemas.asking import Ask
 from schemas.events.base import AnswerEvent, Event
-from schemas.events.episode import EpisodeClosed
+from schemas.events.episode import EpisodeClosed, EpisodeOpened
 from schemas.events.learning import (
     BatchClosed,
     MemoryVersioned,
     Reflected,
 )
+from schemas.problem import Limits
 from state.journal import Crashed
 from streams.answering.embedders.hashed import HashedEmbedder
 from streams.answering.world import World
@@ -209,6 +210,18 @@ def test_two_problems_in_one_place_are_both_learned_from() -> None:
         reflected = [r.episode for r in log.records("learning") if isinstance(r.event, Reflected)]
         assert sorted(members) == sorted(reflected)
         assert len(members) == SIZE + 1
+
+
+def test_of_a_problem_that_comes_twice_at_once_the_first_counts() -> None:
+    """Under keys of others, as ids of their own; what the log holds is what is worked on."""
+    with closing(Fragile()) as log:
+        one = problems(labelled=False)[0].model_copy(update={"series": None, "position": None})
+        for name, calls in (("a", 1), ("b", 9)):
+            body = one.model_copy(update={"limits": Limits(calls=calls)}).model_dump_json().encode()
+            log.publish([("problems", name, {}, body)])
+        work(log, [0])
+        opened = [r.event for r in log.records(kinds=["episode.opened"])]
+        assert [e.limits.calls for e in opened if isinstance(e, EpisodeOpened)] == [1]
 
 
 def test_a_defect_in_a_reflection_is_the_episodes_and_not_the_workers(

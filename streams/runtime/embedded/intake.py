@@ -170,7 +170,7 @@ class Intake:
             except BadLine as error:
                 self._refuse(*message, str(error))
                 continue
-            if episode not in known:
+            if before is None and episode not in known:
                 new[episode] = event
                 self.writer.state("events", episode, "admitted", event)
                 yield episode, event
