@@ -44,6 +44,7 @@ select partition, episode, kind, body from records a where address = 'admitted' 
 SCOPE = "scope"
 """Header of a problem whose policy is a file: the scope that it belongs to."""
 _DIGEST = re.compile(r"[0-9a-f]{12}")
+UNHEARD = "select 1 from records where offset > ? and topic = 'learning' and epoch = 0 limit 1"
 POSITION = """
 select 1 from records where address = 'admitted' and json_extract(body, '$.scope') = ?
   and json_extract(body, '$.problem.series') = ? and json_extract(body, '$.problem.position') = ? limit 1
@@ -152,6 +153,11 @@ class Intake:
         end = self.log.end()
         yield from self.log.records("learning", after=self.commands_read, upto=end, epoch=0)
         self.commands_read = end
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether others stated something on ``learning`` since the last look."""
+        return self.log.db.execute(UNHEARD, (self.commands_read,)).fetchone() is not None
 
     def take(self) -> Iterator[tuple[str, ProblemAdmitted]]:
         """Admit the next problems; they are durable with the writer's next commit."""

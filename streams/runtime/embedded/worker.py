@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from sqlite3 import OperationalError
 from typing import Any
@@ -111,6 +111,8 @@ class Worker:
             budgets.tenant_of = self.schedule.tenant_of
             self.schedule.budgets = budgets
         self.error: BaseException | None = None
+        self.version, self.behind = -1, False
+        """The log as it was last looked at; whether a batch waits for what others stated since to be heard."""
         self.drained = False
         self.held_s = time.monotonic()
         """When the claim was last known to be ours, by ``time.monotonic``."""
@@ -184,19 +186,19 @@ class Worker:
         return True
 
     async def _loop(self, until_idle: bool, settle: bool) -> None:
-        version = -1
         while not self.world.draining and self.error is None:
             # Cleared before the look and not after it: what changes meanwhile wakes the loop at
             # once.
             self.schedule.changed.clear()
-            moved = False
-            if version != (version := self.log.data_version()) or self._has_more:
+            moved = self.behind = False
+            before, self.version = self.version, self.log.data_version()
+            if before != self.version or self._has_more:
                 if not self._is_ours(at_once=True):
                     break
                 moved = await self._take_in()
             self._dispatch()
             # Only a turn that took nothing in shows that nothing is left: what came may have freed something.
-            if self.error is None and not (moved or self.schedule.busy):
+            if self.error is None and not (moved or self.behind or self.schedule.busy):
                 if settle:
                     # Each scope has its turn, also after one of them moved: they share the commit.
                     taken = self.intake.is_admitted
@@ -278,8 +280,8 @@ class Worker:
             # Versions of a scope rest on one another: one at a time.
             if name not in self.schedule.tasks and not self.world.draining:
                 closed = scope.unfinished
-                if closed is None and (due := scope.window.due()) is not None:
-                    closed = self.batches.close(scope, due)
+                if closed is None:
+                    closed = self._close(scope)
                 if closed is not None:
                     self.schedule.start(name, self._learn(scope, closed))
         while not self.world.draining and (found := self.schedule.next()) is not None:
@@ -315,14 +317,37 @@ class Worker:
 
     # -- learning ----------------------------------------------------------------------------------
 
+    @contextmanager
+    def _hearing(self) -> Generator[bool]:
+        """Keep others from the log. Whether all that stands on it is known; else it is heard at once."""
+        with self.writer.alone() as alone:
+            heard = alone and (self.log.data_version() == self.version or not self.intake.is_behind)
+            self.behind = self.behind or not heard
+            if (
+                alone and not heard
+            ):  # who holds the log may hold it for long, and is asked again at the next look
+                self.schedule.changed.set()
+            yield heard
+
+    def _close(self, scope: Scope) -> BatchClosed | None:
+        """Close the batch that is due, if there is one, knowing all that stands before it on the log."""
+        if scope.window.due() is None:
+            return None
+        # A series or a word that somebody put meanwhile would stand before the batch for whoever reads the log,
+        # and behind it for us: another batch might be due then.
+        with self._hearing() as heard:
+            due = scope.window.due() if heard else None
+            return None if due is None else self.batches.close(scope, due)
+
     async def _learn(self, scope: Scope, closed: BatchClosed) -> None:
         """Make the next version; where nothing is asked, also those that are due by then, in one commit."""
-        while True:
-            await self.batches.learn(scope, closed)
-            self.progress.batches += 1
-            due = scope.window.due() if scope.policy.learns == "none" else None
-            if due is None:
-                break
-            closed = self.batches.close(scope, due)
+        await self.batches.learn(scope, closed)
+        self.progress.batches += 1
+        if scope.policy.learns == "none" and scope.window.due() is not None:
+            with self._hearing() as heard:
+                while heard and (due := scope.window.due()) is not None:
+                    # Nobody is asked, and so nothing is waited for while others are kept from the log.
+                    await self.batches.learn(scope, self.batches.close(scope, due))
+                    self.progress.batches += 1
         await self.writer.commit()
         self.schedule.release(scope.id)

@@ -11,7 +11,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from sqlite3 import OperationalError
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -136,7 +138,7 @@ class Writer:
         if not self._has_more():
             return
         db, at = self.log.db, now_ms()
-        db.execute("begin immediate")
+        self._begin()
         rows, self.rows = self.rows, []
         sent, self.sent = self.sent, []
         positions, self.positions = self.positions, {}
@@ -172,6 +174,34 @@ class Writer:
             raise
         self.commits += 1
         self.appended_s = time.monotonic()
+
+    @contextmanager
+    def alone(self) -> Generator[bool]:
+        """Keep all others from committing; what was stated by the end is recorded then.
+
+        Gives false where another process holds the log. Raises what the commit raises.
+        """
+        db = self.log.db
+        try:
+            self._begin()
+        except OperationalError as error:
+            if not is_busy(error):
+                raise
+            yield False
+            return
+        try:
+            yield True
+            done = self.commit()
+            # Now, and not at the end of the turn: whoever waits for this turn is told with it.
+            self._turn()
+            done.result()
+        finally:
+            if db.in_transaction:
+                db.execute("rollback")
+
+    def _begin(self) -> None:
+        if not self.log.db.in_transaction:  # else it is that of ``alone``
+            self.log.db.execute("begin immediate")
 
     def _has_more(self) -> bool:
         return bool(self.rows or self.sent or self.positions)
