@@ -323,9 +323,8 @@ class Worker:
         with self.writer.alone() as alone:
             heard = alone and (self.log.data_version() == self.version or not self.intake.is_behind)
             self.behind = self.behind or not heard
-            if (
-                alone and not heard
-            ):  # who holds the log may hold it for long, and is asked again at the next look
+            # Who holds the log may hold it for long, and is asked again at the next look.
+            if alone and not heard:
                 self.schedule.changed.set()
             yield heard
 
