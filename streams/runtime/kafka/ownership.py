@@ -143,7 +143,8 @@ class Ownership:
         before = self.partitions[index]
         owned = Owned.beginning(index, checkpoint, worker.past)
         begins, fold, view = owned.fold.upto, owned.fold, worker.view
-        owned.queue = before.queue  # what was delivered meanwhile comes from the group only once
+        # What was delivered meanwhile comes from the group only once, and only we resume what we paused.
+        owned.queue, owned.paused = before.queue, before.paused
         self.partitions[index] = owned
         worker.tail.add([(place.topic("events"), index)], begins)
         lane = worker.appender.lane(place.topic("events"), index)

@@ -21,10 +21,12 @@ from streams.engine.progress import Outcome
 from streams.runtime.kafka.admission import Asked, asked
 from streams.runtime.kafka.envelope import headers_of
 from streams.runtime.kafka.imported import KafkaLog
+from streams.runtime.kafka.owned import Owned
+from streams.runtime.kafka.ownership import Ownership
 from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.worker import KafkaWorker
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
-from tests.memory_kafka.broker import Batch, Broker, Producer
+from tests.memory_kafka.broker import Batch, Broker, Entry, Producer
 from tests.memory_kafka.fixture import in_memory
 from tests.pupil import SIZE, meant, problems, publication
 
@@ -121,6 +123,37 @@ def test_what_was_being_admitted_as_another_claimed_the_partition_is_admitted_by
     assert runtime.live(Life()) == Outcome()
     assert contested
     assert len(list(runtime.log().messages("answers"))) == SIZE
+
+
+def test_a_partition_that_was_paused_as_another_claimed_it_is_read_on_under_the_next_claim(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its queue was full, and nobody but its owner knows that it is to be resumed."""
+    runtime, place, broker = setting
+    after, admit, contested = Broker.after, Ownership._admit, list[int]()  # pyright: ignore[reportPrivateUsage]
+
+    def one_by_one(self: Broker, at: Any, position: int, most: int) -> list[Entry]:
+        return after(self, at, position, 1 if at.topic == place.topic("problems") else most)
+
+    async def contest(self: Ownership, owned: Owned) -> None:
+        if not contested:
+            contested.append(owned.index)
+            while not owned.paused:  # noqa: ASYNC110 - its queue fills meanwhile
+                await asyncio.sleep(0.01)
+            headers = headers_of("partition.claimed", "w/0", "claimed.other.1", 1)
+            row = (b"w", PartitionClaimed(worker="other").to_json(), headers, 1)
+            broker.append(place.topic("events"), owned.index, [row])
+            lease = self.worker.lease
+            asyncio.get_running_loop().call_later(0.2, lambda: lease.renew(time.monotonic()))
+        await admit(self, owned)
+
+    monkeypatch.setattr(Broker, "after", one_by_one)
+    monkeypatch.setattr(Ownership, "_admit", contest)
+    monkeypatch.setattr("streams.runtime.kafka.ownership.PAUSE_AT", 3)
+    monkeypatch.setattr("streams.runtime.kafka.ownership.RESUME_AT", 2)
+    solved(runtime, 0, 40)
+    assert contested
+    assert len(list(runtime.log().messages("answers"))) == 40
 
 
 def beating(worker: KafkaWorker) -> None:
