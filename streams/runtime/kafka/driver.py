@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -93,22 +94,24 @@ class Consumer(theirs.Consumer):
         """Deliver a batch; what is left of it is fetched again.
 
         Where one of its partitions is paused while a batch is delivered, Faust drops the rest, takes the hole for
-        one of the topic's own, and commits past it. Where the group is dealt out anew it reads again by itself,
-        from what was committed.
+        one of the topic's own, and commits past it. It drops the middle where the partition is resumed before the
+        batch ends: then nothing behind that is delivered either. Where the group is dealt out anew it reads again
+        by itself, from what was committed.
         """
         me: Any = self
-        last = dict[Any, int]()
+        given = Counter[Any]()
         async for tp, message in super().getmany(timeout):
-            last[tp] = message.offset
-            # Right behind offset 0 Faust sees no hole of the topic's own; from two on it would commit nothing more.
-            if me._read_offset[tp] == 0 and message.offset > 2:
-                await me._add_gap(tp, 1, message.offset - 1)
-            yield tp, message
+            if message.offset == self._fetched[1][tp][given[tp]].offset:
+                given[tp] += 1
+                # Right behind offset 0 Faust sees no hole of the topic's own; from two on it would commit nothing more.
+                if me._read_offset[tp] == 0 and message.offset > 2:
+                    await me._add_gap(tp, 1, message.offset - 1)
+                yield tp, message
         dealt, batch = self._fetched
         for tp, records in batch.items():
-            left = [record.offset for record in records if record.offset > last.get(tp, -1)]
+            left = records[given[tp] :]
             if left and me.flow_active and me.app.consumer_generation_id == dealt:
-                await me._thread.again_from(tp, left[0])
+                await me._thread.again_from(tp, left[0].offset)
 
     def verify_event_path(self, now: float, tp: Any) -> None:
         """Say nothing: to Faust whoever waits for a broker or a slot hangs. Our watchdog knows better."""
