@@ -42,6 +42,24 @@ class Thread(theirs.AIOKafkaConsumerThread):
         if LEASE is not None:
             listen(client._coordinator, LEASE)
 
+    async def seek_to_committed(self) -> Any:
+        """Go back to what was committed, and where nothing was to the beginning.
+
+        aiokafka stays where it is there. What it had fetched while the group was dealt out, and nobody took, was
+        then passed over: by a worker that a second one joined before its first commit.
+        """
+        me: Any = self
+        client: Any = self._ensure_consumer()
+
+        async def seek() -> Any:
+            found = await client.seek_to_committed()
+            never = [tp for tp, offset in found.items() if not offset]
+            if never:
+                await client.seek_to_beginning(*never)
+            return found
+
+        return await me.call_thread(seek)
+
     async def again_from(self, tp: Any, offset: int) -> None:
         """Fetch a partition again from an offset, if it is still ours."""
         me: Any = self
