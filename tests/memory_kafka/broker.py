@@ -36,6 +36,8 @@ class Entry:
     value: bytes | None
     headers: Headers
     timestamp: int
+    is_record: bool = True
+    """Else it is the end of a transaction, which no client is handed."""
 
 
 @dataclass
@@ -99,6 +101,11 @@ class Broker:
         self.tell()
         return base
 
+    def end_transaction(self, topic: str, partition: int) -> None:
+        log = self.logs[topic, partition]
+        log.append(Entry(topic, partition, len(log), None, None, [], 0, is_record=False))
+        self.tell()
+
     def freeze(self) -> None:
         """Let appends wait until ``thaw``."""
         self.frozen = asyncio.get_running_loop().create_future()
@@ -125,6 +132,11 @@ class Broker:
 
     def after(self, at: Any, position: int, most: int) -> list[Entry]:
         return self.logs[at.topic, at.partition][position : position + most]
+
+
+def records_of(found: dict[Any, list[Entry]]) -> dict[Any, list[Entry]]:
+    records = {tp: [each for each in entries if each.is_record] for tp, entries in found.items()}
+    return {tp: entries for tp, entries in records.items() if entries}
 
 
 def size_of(rows: Iterable[tuple[Any, Any, Headers, int]]) -> int:
@@ -224,7 +236,7 @@ class Consumer:
         for tp, entries in found.items():
             self.positions[tp] = entries[-1].offset + 1
             self.broker.read[tp.topic] += len(entries)
-        return found
+        return records_of(found)
 
 
 class Admin:

@@ -17,7 +17,7 @@ from faust.transport.consumer import Fetcher
 from faust.transport.producer import Producer as BaseProducer
 from faust.types import TP, ConsumerMessage
 
-from tests.memory_kafka.broker import Broker
+from tests.memory_kafka.broker import Broker, records_of
 
 GENERATIONS = iter(range(1, 1 << 30))
 
@@ -102,7 +102,7 @@ class Consumer(BaseConsumer):
         found = {tp: entries for tp, entries in found.items() if entries}
         for tp, entries in found.items():
             self.positions[tp] = entries[-1].offset + 1
-        return found
+        return records_of(found)
 
     def _to_message(self, tp: Any, entry: Any) -> Any:
         return ConsumerMessage(

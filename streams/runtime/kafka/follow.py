@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 from streams.runtime.kafka import aio
@@ -11,6 +13,7 @@ from streams.runtime.kafka.place import KafkaAddress
 
 Spot = tuple[str, int]
 Take = Callable[[str, int, Any], None]
+Passed = Callable[[str, int, int], None]
 AT_ONCE = 2_000
 WAIT_MS = 200
 FEW, MUCH, PAUSE_S = 4, 500, 0.01
@@ -22,10 +25,15 @@ def unheard(*_: object) -> None:
 
 
 class Follower:
-    """One consumer without a group. ``take(topic, partition, record)`` is called in order."""
+    """One consumer without a group. ``take(topic, partition, record)`` is called in order.
 
-    def __init__(self, place: KafkaAddress, take: Take) -> None:
-        self.place, self.take = place, take
+    ``passed(topic, partition, offset)`` is told of offsets below this one that hold no record, as the end of a
+    foreign producer's transaction: who waits for the end of a partition would wait for them for ever.
+    """
+
+    def __init__(self, place: KafkaAddress, take: Take, passed: Passed = unheard) -> None:
+        self.place, self.take, self.passed = place, take, passed
+        self.looked_s = 0.0
         self.positions: dict[Spot, int] = {}
         self.consumer: Any = None
         self.moved = asyncio.Event()
@@ -101,7 +109,7 @@ class Follower:
                 found = await self.consumer.getmany(timeout_ms=WAIT_MS, max_records=AT_ONCE)
                 for tp, records in found.items():
                     self._hand_on((tp.topic, tp.partition), records)
-                if found:
+                if await self.pass_over() or found:
                     for each in self.after:
                         each()
                     self._tell()
@@ -123,6 +131,19 @@ class Follower:
                 # Moved before it is taken, so that whoever looks at positions in between counts it as read.
                 self.positions[place] = record.offset + 1
                 self.take(*place, record)
+
+    async def pass_over(self) -> bool:
+        """Go on behind offsets of which no record was handed out, now and then; whether there were any."""
+        if time.monotonic() < self.looked_s + WAIT_MS / 1000:
+            return False
+        self.looked_s, before = time.monotonic(), dict(self.positions)
+        for place in before:
+            with suppress(aio.kafka_error()):  # it was dropped while we asked
+                position = await self.consumer.position(aio.spot(*place))
+                if place in self.positions and position > self.positions[place]:
+                    self.positions[place] = position
+                    self.passed(*place, position)
+        return self.positions != before
 
     def _tell(self) -> None:
         moved, self.moved = self.moved, asyncio.Event()

@@ -52,6 +52,8 @@ class Health:
         self.thin_s = self.began_s
         """Partitions of ours that lack replicas in sync, and when that was found first."""
         self.outage = Outage(worker.place.url)
+        self.still: dict[int, int] = {}
+        """How far partitions of `problems` were when this was looked at last."""
         self.tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
@@ -132,6 +134,22 @@ class Health:
         ours = [(place.topic(name), p) for p in worker.owning.partitions for name in READ]
         self.ends = await worker.shared.ends(ours or [(place.topic("checkpoints"), 0)])
         self.heard_s = time.monotonic()
+        await self.pass_over()
+
+    async def pass_over(self) -> None:
+        """Go on behind offsets of `problems` that hold no record: the group's client tells nobody of them."""
+        worker, topic = self.worker, self.worker.place.topic("problems")
+        before, self.still = self.still, {}
+        for index, owned in list(worker.owning.partitions.items()):
+            end, at = self.ends.get((topic, index), 0), owned.position
+            if not owned.live or owned.queue or at >= end:
+                continue
+            # What is on its way here is there by the next look.
+            self.still[index] = at
+            if before.get(index) == at:
+                async with asyncio.timeout(SILENT_S):
+                    if await worker.reread.is_empty(topic, index, at, end):
+                        owned.position = max(owned.position, end)
 
     async def _count_replicas(self) -> None:
         """A client of its own asks: it may be slow to notice a broker that is gone, and holds nobody up."""

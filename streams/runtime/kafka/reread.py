@@ -46,15 +46,30 @@ class Rereader:
             owned.fold.asked[episode] = owned.admitted(episode).offset
             owned.fold.parked[episode] = fold.parked.get(episode, 0)
 
+    async def is_empty(self, topic: str, partition: int, offset: int, end: int) -> bool:
+        """Whether no record lies between two offsets: the end of a transaction takes one, and is none."""
+        async with self.alone:
+            async for _ in self._found(aio.spot(topic, partition), offset, end):
+                return False
+        return True
+
     async def _records(
         self, partition: int, offset: int, end: int
     ) -> AsyncIterator[tuple[int, LogRecord]]:
+        tp = aio.spot(self.place.topic("events"), partition)
+        async for record in self._found(tp, offset, end):
+            try:
+                yield record.offset, read(record.headers, record.value)
+            except NotOurs:
+                continue
+
+    async def _found(self, tp: Any, offset: int, end: int) -> AsyncIterator[Any]:
         if self.consumer is None:  # most workers never need one
             self.consumer = aio.consumer(
                 self.place, fetch_max_wait_ms=50, max_partition_fetch_bytes=FETCH_BYTES
             )
             await aio.patiently(self.consumer.start)
-        consumer, tp = self.consumer, aio.spot(self.place.topic("events"), partition)
+        consumer = self.consumer
         consumer.assign([tp])
         consumer.seek(tp, offset)
         while offset < end:
@@ -62,10 +77,7 @@ class Rereader:
             for record in found.get(tp, ()):
                 if record.offset >= end:
                     return
-                try:
-                    yield record.offset, read(record.headers, record.value)
-                except NotOurs:
-                    continue
+                yield record
             offset = max(offset, await consumer.position(tp))
 
     async def stop(self) -> None:

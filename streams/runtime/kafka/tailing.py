@@ -50,6 +50,12 @@ class EventsConsumer:
             case _:
                 pass
 
+    def passed(self, topic: str, partition: int, offset: int) -> None:
+        """No record lies before this offset that was not taken."""
+        owned = self.worker.owning.partitions.get(partition)
+        if owned is not None:
+            owned.fold.upto = max(owned.fold.upto, offset)
+
     def _admitted(self, owned: Owned, episode: str) -> None:
         event = owned.admitted(episode)
         owned.fold.asked[episode] = event.offset

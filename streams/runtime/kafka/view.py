@@ -213,6 +213,13 @@ class View:
                         self.checkpoints[found["partition"]] = found
         self.within = False
 
+    def passed(self, topic: str, partition: int, offset: int) -> None:
+        """No record lies before this offset that was not taken."""
+        name = self._names[topic]
+        if name in ("learning", "feedback"):
+            upto = self.upto if name == "learning" else self.feedback_upto
+            upto[partition] = max(upto[partition], offset)
+
     def _learning(self, partition: int, record: Any) -> None:
         try:
             said = read(record.headers, record.value)

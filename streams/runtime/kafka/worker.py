@@ -119,9 +119,9 @@ class KafkaWorker:
         self.schedule = Schedule(self.learner, max_concurrency, self.broke)
         self.view = View(place, self.learner, partitions, self.heard, KeptRows.of(kept))
         self.snapshot = ViewSnapshot(self.view, self.learner)
-        self.shared = Follower(place, self.view.take)
+        self.shared = Follower(place, self.view.take, self.view.passed)
         self.tailing = EventsConsumer(self)
-        self.tail = Follower(place, self.tailing.take)
+        self.tail = Follower(place, self.tailing.take, self.tailing.passed)
         self.reread = Rereader(place)
         self.past = ClosedEpisodeIndex(index)
         self.intake = Intake(
