@@ -322,7 +322,9 @@ class Ownership:
         for owned in self.partitions.values():
             if not owned.live or owned.events is None:
                 continue
-            worker.past.note(owned.index, owned.fold.upto, owned.fold.fence.epoch)
+            # What is closed and not relayed is not in it yet, and another worker may relay it.
+            start = owned.fold.needed()
+            worker.past.note(owned.index, start, owned.fold.fence.in_force(start))
             found = checkpoint_of(worker, owned, waiting[owned.index])
             # A copy of an older one may come late. Its number tells, which is no part of what changed.
             if found != owned.told:

@@ -17,10 +17,13 @@ from schemas.problem import Problem
 from streams.engine.progress import Outcome
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.kafka.imported import KafkaLog
+from streams.runtime.kafka.owned import Owned
 from streams.runtime.kafka.past import ClosedEpisodeIndex
 from streams.runtime.kafka.place import KafkaAddress
+from streams.runtime.kafka.relay import Relay
 from tests.contracts import runtimes
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
+from tests.memory_kafka.broker import Died
 from tests.memory_kafka.fixture import in_memory
 from tests.pupil import PUPIL, PupilSettings, say, solve
 
@@ -93,6 +96,30 @@ def test_nothing_is_admitted_before_the_index_is_rebuilt(
     assert completions(lived) == before
     assert lived.worker is not None
     assert lived.worker.progress.admitted == 0
+
+
+def test_what_another_worker_answered_is_known_though_it_was_closed_here(
+    runtime: OnKafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was closed before where the index was noted, and no part of it: nobody had answered it yet."""
+    index = runtime.index
+
+    async def die(self: Relay, owned: Owned) -> None:
+        await asyncio.sleep(0.5)  # the index is noted meanwhile
+        raise Died
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Relay, "take", die)
+        runtime.log().publish([given("first")])
+        assert runtime.live(Life(settle=True)) is None
+    runtime.index = None
+    assert runtime.live(Life(settle=True)) == Outcome()
+    before = completions(runtime)
+    runtime.index = index
+    runtime.log().publish([given("again")])
+    assert runtime.live(Life(settle=True, asks_twice=True)) == Outcome()
+    assert runtime.worker is not None
+    assert (runtime.worker.progress.admitted, completions(runtime)) == (0, before)
 
 
 def longer(task: Task, given: PupilSettings) -> Steps[Conclusion]:
