@@ -59,8 +59,9 @@ class Relay:
             lane = self.appender.lane(learning, partition_of(scope.encode(), self.partitions))
             free(lane, scope, episode, "reflected", end.reflected)
             lanes.add(lane)
-        for lane in lanes:
-            await lane.commit()
+        # All are asked for before one is awaited: a partition of ours that moves meanwhile drops what nobody waits for.
+        for told in [lane.commit() for lane in lanes]:
+            await told
         for unit, found in ends.items():
             if found is None:
                 owned.unsaid.add(unit)

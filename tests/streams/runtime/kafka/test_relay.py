@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
@@ -9,8 +10,11 @@ from typing import Any
 
 import pytest
 
+from schemas.problem import Problem
 from streams.engine.progress import Outcome
+from streams.runtime.kafka.append import Lane
 from streams.runtime.kafka.imported import KafkaLog
+from streams.runtime.kafka.owned import Owned
 from streams.runtime.kafka.relay import Relay
 from tests.contracts.runtimes import PARTITIONS, Find, Life, OnKafka, messages
 from tests.memory_kafka.broker import Died
@@ -60,3 +64,45 @@ def test_an_application_s_headers_come_back_on_the_answer_whoever_derives_it(
     (answer,) = broker.logs[place.topic("answers"), 0]
     assert [each for each in answer.headers if each in given] == given
     assert [name for name, _ in answer.headers].count("ce_id") == 1
+
+
+def test_reflections_on_partitions_that_move_meanwhile_are_on_the_log(
+    runtime: OnKafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They take no claim. What is dropped with a claim that was lost is what stood under it, and no reflection."""
+    take, commit, moved = Relay.take, Lane.commit, list[int]()
+    one, relaying = asyncio.Lock(), list[int]()
+    topic, count = runtime.place.topic("learning"), 30
+
+    async def once_all_are_closed(self: Relay, owned: Owned) -> None:
+        assert runtime.worker is not None
+        while runtime.worker.progress.closed < count:  # noqa: ASYNC110 - they close meanwhile
+            await asyncio.sleep(0.01)
+        async with one:
+            relaying.append(owned.index)
+            await take(self, owned)
+
+    def move(others: list[int]) -> None:
+        assert runtime.worker is not None
+        for partition in others:
+            runtime.worker.owning.outgrown(partition)
+
+    def committed(self: Lane) -> asyncio.Future[int]:
+        worker = runtime.worker
+        if self.topic == topic and worker is not None and worker.progress.closed and not moved:
+            stay = {self.partition, relaying[-1]}
+            moved.extend(partition for partition in range(PARTITIONS) if partition not in stay)
+            asyncio.get_running_loop().call_soon(move, moved)
+        return commit(self)
+
+    monkeypatch.setattr(Relay, "take", once_all_are_closed)
+    monkeypatch.setattr(Lane, "commit", committed)
+    given = [
+        Problem(id=f"{n}", problem="1", domain=f"d{n % 5}", policy="cot") for n in range(count)
+    ]
+    runtime.log().publish(
+        ("problems", each.id, {}, each.model_dump_json().encode()) for each in given
+    )
+    assert runtime.live(Life(slots=200)) == Outcome()
+    assert moved
+    assert len(list(runtime.log().records(kinds=["reflected"]))) == count
