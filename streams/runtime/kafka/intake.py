@@ -109,6 +109,8 @@ class Intake:
         try:
             found = asked(headers, message.value, self.find, self.default_policy, self.prompts)
             problem = found.problem
+            # Before its name is taken: what is refused for its size is put again, and shorter.
+            need_room(self.appender.sizes.room, problem, found.label)
             key, said = (problem.domain, problem.id), text_digest(problem.problem)
             known = owned.texts.get(key) or self.past.text(*key)
             if known is None:
@@ -116,7 +118,6 @@ class Intake:
             elif known != said:
                 taken = f"id: {problem.id!r} is taken by another problem text"
                 raise Refused("input.duplicate", taken)
-            need_room(self.appender.sizes.room, problem, found.label)
             if self._is_known(owned, found):
                 return
         except Refused as error:

@@ -158,6 +158,16 @@ def test_another_text_under_a_known_name_is_refused_after_a_restart(lived: OnKaf
     assert headers["__metalogue.errors.exception"] == "input.duplicate"
 
 
+def test_what_was_refused_for_its_size_leaves_its_name_to_what_is_put_in_its_stead(
+    runtime: OnKafka,
+) -> None:
+    runtime.log().publish([given("whole", "𝟙" * 260_000), given("mended")])
+    assert runtime.live(Life(settle=True)) == Outcome()
+    ((_, _, headers, _),) = runtime.log().messages("dead-letters")
+    assert headers["__metalogue.errors.exception"] == "input.size"
+    assert len(list(runtime.log().messages("answers"))) == 1
+
+
 @pytest.mark.parametrize("earlier", [False, True])
 def test_another_type_of_answer_is_refused_after_a_restart(lived: OnKafka, earlier: bool) -> None:
     """Also where the index is one of an earlier build, which kept no types: it is read again."""
