@@ -116,6 +116,10 @@ class Ownership:
         self.owing.discard(index)
         self.worker.teacher.fenced(index)
         self.worker.past.whole.pop(index, None)
+        # What it would call whole ends where our claim began: others may close something before our next one.
+        filling = self.busy.pop(("past", index), None)
+        if filling is not None:
+            filling.cancel()
         self.worker.schedule.cancel(index)
         self.worker.tail.drop((self.worker.place.topic("events"), index))
 

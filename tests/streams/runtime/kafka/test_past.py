@@ -18,6 +18,7 @@ from streams.engine.progress import Outcome
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.owned import Owned
+from streams.runtime.kafka.ownership import Ownership
 from streams.runtime.kafka.past import ClosedEpisodeIndex
 from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.relay import Relay
@@ -120,6 +121,33 @@ def test_what_another_worker_answered_is_known_though_it_was_closed_here(
     assert runtime.live(Life(settle=True, asks_twice=True)) == Outcome()
     assert runtime.worker is not None
     assert (runtime.worker.progress.admitted, completions(runtime)) == (0, before)
+
+
+def test_a_partition_that_moves_away_while_it_is_rebuilt_and_comes_back_is_rebuilt_anew(
+    lived: OnKafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its next owner may have closed something meanwhile, behind where the first look would have ended."""
+    fill, began = ClosedEpisodeIndex.fill, list[int]()
+
+    def move(owning: Ownership, partition: int) -> None:
+        before = owning.partitions[partition]
+        owning.let_go(partition)
+        owning.partitions[partition] = Owned(partition, queue=before.queue)  # as it comes again
+        owning._take(partition)  # pyright: ignore[reportPrivateUsage]
+
+    async def moved(
+        self: ClosedEpisodeIndex, place: KafkaAddress, partition: int, start: int, end: int
+    ) -> None:
+        began.append(partition)
+        if began == [partition] and lived.worker is not None:
+            asyncio.get_running_loop().call_soon(move, lived.worker.owning, partition)
+            await asyncio.sleep(0.5)
+        await fill(self, place, partition, start, end)
+
+    monkeypatch.setattr(ClosedEpisodeIndex, "fill", moved)
+    lived.log().publish([given("again")])
+    assert lived.live(Life(settle=True)) == Outcome()
+    assert began.count(began[0]) == 2
 
 
 def longer(task: Task, given: PupilSettings) -> Steps[Conclusion]:
