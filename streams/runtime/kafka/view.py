@@ -132,6 +132,8 @@ class View:
         """Told of a partition in which some feedback cannot be read."""
         self.unread: dict[bytes, tuple[int, Any, str]] = {}
         """Feedback that cannot be read and has no dead letter yet, by the letter's key: where, what and why."""
+        self.refused = set[bytes]()
+        """Keys of letters of these that we sent and have not read back."""
         self._names = {place.topic(name): name for name in ("learning", "feedback", "checkpoints")}
         self._names[place.dead("feedback")] = "letters"
 
@@ -199,6 +201,7 @@ class View:
             case "letters":
                 self.rows.add(LETTER, letter_name(record.key))
                 self.unread.pop(record.key, None)
+                self.refused.discard(record.key)
             case "feedback":
                 self.feedback_upto[partition] = record.offset + 1
                 self.last[topic, partition] = record

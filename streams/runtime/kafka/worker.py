@@ -293,10 +293,14 @@ class KafkaWorker:
         if self.owning.learning_writer(partition) is None:
             return
         unread = self.view.unread
-        # Taken out before they are refused: the letter itself comes back only with the next records.
-        found = [(key, each) for key, each in unread.items() if each[0] == partition]
+        # They stay unread until their letters come back: who starts again behind them would send none.
+        found = [
+            (key, each)
+            for key, each in unread.items()
+            if each[0] == partition and key not in self.view.refused
+        ]
         for key, (_, record, why) in found:
-            del unread[key]
+            self.view.refused.add(key)
             error = Refused("input.feedback", why)
             self.intake.refuse("feedback", record, headers_of_message(record), error)
         if found:

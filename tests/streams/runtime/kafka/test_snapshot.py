@@ -23,7 +23,7 @@ from streams.runtime.kafka.kept import KeptRows
 from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.view import View
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka, count
-from tests.memory_kafka.broker import Broker
+from tests.memory_kafka.broker import Batch, Broker, Died, Producer
 from tests.memory_kafka.fixture import GLANCES, in_memory
 from tests.pupil import SIZE, find, meant, only_the_other, problems, publication
 
@@ -377,3 +377,27 @@ def test_rows_that_nobody_closed_are_let_go_of_with_their_worker() -> None:
     gc.collect()
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         db.execute("select 1")
+
+
+def test_feedback_that_cannot_be_read_gets_its_letter_though_its_first_worker_died_as_it_sent_it(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was read is kept, up to where it was; whether its letter is on the log is not known then."""
+    runtime, place, broker = setting
+    solved(runtime, 0, 4)
+    broker.append(place.topic("feedback"), 1, [(b"k", b"no feedback", [], 1)])
+    send = Producer.send_batch
+
+    async def die(self: Producer, batch: Batch, topic: str, *, partition: int) -> Any:
+        if topic == place.dead("feedback"):
+            raise Died
+        return await send(self, batch, topic, partition=partition)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Producer, "send_batch", die)
+        assert runtime.live(Life()) is None
+    for _ in range(2):
+        assert runtime.live(Life()) == Outcome()
+        ((_, _, _, value),) = runtime.log().messages("dead-letters")
+        assert value == b"no feedback"
+    assert began_at(runtime)
