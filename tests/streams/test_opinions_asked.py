@@ -69,7 +69,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Open:
     return with_words
 
 
-BOTH = "sympy+math-verify@1"
+BOTH = "sympy+math-verify@2"
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,8 @@ BOTH = "sympy+math-verify@1"
         (["right"], ["right"], ("right", BOTH, "two opinions agree")),
         (["wrong"], ["wrong"], ("wrong", BOTH, "two opinions agree")),
         (["right"], ["wrong"], ("unknown", BOTH, "sympy says right, math-verify says wrong")),
-        (["right"], ["unknown"], ("right", "sympy@1", "by sympy")),
-        (["wrong"], [NoAnswer("none in 5 s")], ("wrong", "sympy@1", "by sympy")),
+        (["right"], ["unknown"], ("right", "sympy@2", "by sympy")),
+        (["wrong"], [NoAnswer("none in 5 s")], ("wrong", "sympy@2", "by sympy")),
         (["unknown"], [], ("unknown", EXACT, f"{UNDECIDED}; sympy cannot decide")),
         (["nonsense"], [], ("unknown", EXACT, f"{UNDECIDED}; sympy cannot decide")),
         ([NoAnswer("late")], [], ("unknown", EXACT, f"{UNDECIDED}; sympy gave no answer: late")),
@@ -115,7 +115,7 @@ def test_a_library_that_is_not_there_is_neither_loaded_nor_asked(
 ) -> None:
     monkeypatch.setattr(grader, "find_spec", {"sympy": "here"}.get)
     grading, worker = opened(["right"])
-    assert grading.grade_now(*OPEN).grader == "sympy@1"
+    assert grading.grade_now(*OPEN).grader == "sympy@2"
     assert worker.arguments[-1] == "sympy"
     monkeypatch.setattr(grader, "find_spec", always(None))
     grading, worker = opened([])

@@ -1,7 +1,8 @@
 r"""Formulas as models write them, read into sympy by a grammar of our own, without ``eval``.
 
 Numbers, one-letter symbols, + − · / ^ !, ``\frac``, ``\sqrt``, functions by name, brackets,
-products of neighbours. ``e``, ``i`` and ``\pi`` are the constants. What else occurs is refused.
+products of neighbours, mixed numbers. ``e``, ``i`` and ``\pi`` are the constants. What else occurs is refused,
+and so is what stands side by side and is no product: ``lnx``, ``1h30``, ``1.2 x 10^5``, ``1 2``.
 
 sympy is imported when the first formula is read: only the worker of ``streams.answering.grading.grader`` does.
 """
@@ -27,9 +28,18 @@ _TOKEN = re.compile(r"(\d+(?:\.\d+)?|\.\d+)|\\([A-Za-z]+)|([A-Za-z])|(\*\*|[-+*/
 _FUNCTIONS = (
     "sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "log", "ln", "exp",
 )  # fmt: skip
+NAMES = ("sqrt", "pi", *_FUNCTIONS)
+"""What is no product of its letters, though no backslash stands before it."""
 _SCIENTIFIC = re.compile(r"\de[-+]?\d")
 """A number whose exponent the exact rules refused; ``e`` is none of Euler's here."""
-_NAMES = re.compile(rf"(?<![A-Za-z\\])(sqrt|pi|{'|'.join(_FUNCTIONS)})(?![A-Za-z])")
+_NAMES = re.compile(rf"(?<![A-Za-z\\])({'|'.join(NAMES)})(?![A-Za-z])")
+_MIXED = re.compile(r"(?<![\w.^/})\]])(\d+)(?: (\d+)/(\d+)|\\frac\{(\d+)\}\{(\d+)\})(?![\d.^!])")
+"""A whole number with a fraction beside it, which is their sum in a formula as it is alone."""
+_NO_PRODUCT = re.compile(
+    rf"(?<![A-Za-z\\])(?:(?=[A-Za-z]*(?:{'|'.join(NAMES)}))[A-Za-z]{{3}}|[A-Za-z]+\d)"
+    r"|\d [\d.]|\.\d+\."
+)
+"""Letters with a name among them or a number behind them, and numbers side by side."""
 _SAME = {"cdot": "*", "times": "*", "div": "/", "lbrace": "(", "rbrace": ")"}
 _SYMPY_NAMES = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "ln": "log"}
 _CLOSES = {"(": ")", "{": "}", "[": "]", "|": "|"}
@@ -51,7 +61,11 @@ def algebra(text: str) -> Any:
         raise NotAlgebra("too long")
     if _SCIENTIFIC.search(text.casefold()):
         raise NotAlgebra("a number out of range")
-    spelt = _NAMES.sub(r"\\\1 ", canonical(text).replace(r"\{", "(").replace(r"\}", ")"))
+    spelt = canonical(text).replace(r"\{", "(").replace(r"\}", ")")
+    spelt = _NAMES.sub(r"\\\1 ", _MIXED.sub(r"(\1+\2\4/\3\5)", spelt))
+    # Read as a product it would differ from what is meant, or equal what is not.
+    if odd := _NO_PRODUCT.search(spelt):
+        raise NotAlgebra(f"{odd[0]!r} is no product")
     tokens: list[str] = []
     at = 0
     for token in _TOKEN.finditer(spelt):

@@ -25,7 +25,8 @@ from streams.answering.grading.own import OwnGrader
 from streams.answering.grading.process import Died, Helper, NoAnswer
 from streams.answering.grading.sandbox import Sandbox
 
-SYMPY: Final = "sympy@1"
+SYMPY: Final = "sympy@2"
+"""To version 1 units, words, ``1.5M`` and ``1.2 x 10^5`` were products of letters, and ``2\\frac12\\pi`` was pi."""
 MATH_VERIFY: Final = "math-verify@1"
 TEXT_CHARS = 2_000
 _MODULES = {SYMPY: "sympy", MATH_VERIFY: "math_verify"}

@@ -7,6 +7,7 @@ thread only; its parent kills it at the time limit. Memory is limited here.
 from __future__ import annotations
 
 import json
+import re
 import resource
 import sys
 from collections.abc import Callable, Mapping
@@ -15,13 +16,18 @@ from importlib import import_module
 from typing import Any
 
 from handlers.answers.equal import compare
+from handlers.answers.units import named
 from handlers.answers.value import Value, read
 from schemas.outcome import Outcome
-from streams.answering.grading.algebra import NotAlgebra, algebra
+from streams.answering.grading.algebra import NAMES, NotAlgebra, algebra
 
 MEMORY_BYTES = 2 << 30
 LETTERS = 3
 """Longer words are no product of symbols."""
+_WORD = re.compile(r"\\?[A-Za-z]+")
+_UNIT = re.compile(r"(?<![A-Za-z\\])([A-Za-z]{1,3})(?:\^\{?-?\d\}?)?[)\]}]?$")
+_MAGNITUDES = frozenset("kKMBu")
+"""Letters behind a number that count thousands, millions, billions, or units of no name."""
 
 
 def by_sympy(answer: str, reference: str) -> Outcome:
@@ -31,10 +37,18 @@ def by_sympy(answer: str, reference: str) -> Outcome:
 
 def _same_formula(a: Value, b: Value) -> Outcome:
     # sympy would read a word as a product of its letters, and find two anagrams equal.
-    if any(v.kind == "words" and max(map(len, v.text.split())) > LETTERS for v in (a, b)):
+    texts = (a.text, b.text)
+    words = (word for text in texts for word in _WORD.findall(text) if len(word) > LETTERS)
+    if any(word[0] != "\\" and word not in NAMES for word in words):
         return "unknown"
     try:
-        same = algebra(a.text).equals(algebra(b.text))
+        one, other = map(algebra, texts)
+        # 36 pi cm and 5 K are not another number than 36 pi and 5000 because of their letters.
+        if bool(one.free_symbols) != bool(other.free_symbols):
+            behind = _UNIT.search(texts[0] if one.free_symbols else texts[1])
+            if behind and (len(behind[1]) > 1 or behind[1] in _MAGNITUDES or named(behind[1])):
+                return "unknown"
+        same = one.equals(other)
     except (NotAlgebra, RecursionError):
         return "unknown"
     return "unknown" if same is None else "right" if same else "wrong"

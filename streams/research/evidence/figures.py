@@ -328,7 +328,7 @@ def graders(cases: Sequence[Case]) -> Iterator[Grader]:
         word, again = case.known.word, case.graded_now()
         if word is None or case.closed.answer is None:
             continue
-        # What exact rules leave open goes to others, which take longer and are of no other version here.
+        # What exact rules leave open goes to others, which take longer and are not asked here.
         is_other = again is not None and again.outcome != "unknown" and again.grader != word.who
         now = again.grader if again is not None and is_other and not word.person else ""
         counts = found.setdefault((word.who, now), Counter())
