@@ -14,6 +14,10 @@ _BRACKETED = re.compile(r"(?:option |choice )?\(([A-Ja-j])\)(?:\s.{0,400})?|([A-
 _CHOICE = re.compile(r"\(?\b([A-Ja-j])\)[ :]{0,4}([^()\n]{1,200})")
 _LINE = re.compile(r"^[ \t]{0,8}([A-Ja-j])[.):][ \t]{1,4}(\S.{0,199})$", re.MULTILINE)
 _LABELLED = re.compile(r"\(?[A-Ja-j](?:\)|[.:])\s{1,4}(\S.{0,400})", re.DOTALL)
+_SEVERAL = re.compile(
+    r"(?:[Oo]ptions? |[Cc]hoices? )?\([A-Ja-j]\)\s{0,4}(?:[,;&/]|(?i:and|or)\b)\s{0,4}\(?[A-Ja-j](?:\)|(?!\w))"
+)
+"""Two options, neither of them more than its letter."""
 _TEXT = re.compile(r"\\(?:text(?:bf|rm)?|mathrm|mbox)\s{0,4}\{([^{}]{0,200})\}")
 
 
@@ -22,8 +26,10 @@ def choice(answer: str, reference: str, problem: str = "") -> Outcome | None:
 
     An answer may be the letter in any spelling, or the option's text where the problem lists it.
     """
-    wanted = _BRACKETED.fullmatch(_TEXT.sub(r"\1", reference[:500]).strip())
-    given = letter_of(answer, problem)
+    said, meant = (_TEXT.sub(r"\1", text[:500]).strip() for text in (answer, reference))
+    # Of several options nobody knows which one counts, and a first one that is right is no answer.
+    wanted = None if _SEVERAL.match(meant) else _BRACKETED.fullmatch(meant)
+    given = None if _SEVERAL.match(said) else letter_of(answer, problem)
     if wanted is not None:
         if given is None:
             return "unknown"
@@ -31,9 +37,9 @@ def choice(answer: str, reference: str, problem: str = "") -> Outcome | None:
     # The reference is an option's text. Only where the problem lists both letters can they be
     # compared: a "B" that the problem does not list may be a name, and is left to other rules.
     listed = options(problem)
-    meant = letter_of(reference, problem) if listed else None
-    if meant is not None and meant in listed and given in listed:
-        return "right" if given == meant else "wrong"
+    letter = letter_of(reference, problem) if listed else None
+    if letter is not None and letter in listed and given in listed:
+        return "right" if given == letter else "wrong"
     labelled = _LABELLED.match(answer[:500].strip())
     is_same = labelled is not None and given and equal(labelled[1], reference) == "right"
     return "right" if is_same else None
@@ -54,7 +60,7 @@ def letter_of(answer: str, problem: str) -> str | None:
 
 # There are two readers of listed options, this one and ``forms_choice.listed``, and they cannot be
 # one. This one takes any two marked options, in any order and with gaps, and no letter beyond J;
-# on it rest grades that are recorded as ``exact@4`` and ``theoremqa@4``. That one asks for letters
+# on it rest grades that are recorded as ``exact@5`` and ``theoremqa@5``. That one asks for letters
 # from A on without a gap, reads lists in Markdown, and keeps the options' texts as they are
 # delivered; on it rest the answers of typed problems. Problems exist that each of them reads and
 # the other does not, so either one in the place of the other would change results without a new

@@ -5,13 +5,15 @@ Symmetric: ``equal(a, b) == equal(b, a)``. ``wrong`` is said only where both ans
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TypeAlias
 
+from handlers.answers.normalise import ANSWER_CHARS, plain_signs
 from handlers.answers.units import COUNT, NUMBER_WORDS, others
-from handlers.answers.value import Value, number, read
+from handlers.answers.value import Value, number, read, split
 from schemas.outcome import Outcome
 
 # Names of constants and functions are no words: "e" and "log" may be a number's spelling, so that
@@ -49,6 +51,10 @@ _APART = tuple(
 )
 """Words of which only one is right."""
 
+_ASSIGNED = re.compile(r"\s{0,40}([A-Za-z]{1,2}(?:_\{?\w\}?)?)\s{0,4}=(?=[^=])(.*)", re.DOTALL)
+_COMMA = re.compile(r"[-+]?\d{1,400},\d{1,400}")
+"""A number with a decimal comma, if it is not two numbers."""
+
 MATCHED = 12
 """Up to so many members of two sets are compared pair by pair."""
 
@@ -56,6 +62,24 @@ MATCHED = 12
 def equal(answer: str, reference: str) -> Outcome:
     """Do two answers say the same?"""
     return compare(read(answer), read(reference))
+
+
+def same(answer: str, reference: str, decide: Decide | None = None) -> Outcome:
+    """As ``equal``, and where both name their parts (``x = 1, y = 2``) each part is what it is in the other."""
+    found = compare(read(answer), read(reference), decide)
+    given, wanted = assigned(answer), assigned(reference)
+    if found != "right" or not given or given.keys() != wanted.keys():
+        return found
+    parts = {compare(read(given[name]), read(wanted[name]), decide) for name in given}
+    return "wrong" if "wrong" in parts else "unknown" if "unknown" in parts else "right"
+
+
+def assigned(text: str) -> Mapping[str, str]:
+    """The parts of a text that is nothing but several names, each with its own value."""
+    parts = split(plain_signs(text)) if len(text) <= ANSWER_CHARS and "=" in text else []
+    found = [each for each in map(_ASSIGNED.fullmatch, parts) if each is not None]
+    named = {each[1]: each[2] for each in found}
+    return named if len(named) == len(parts) > 1 else {}
 
 
 def compare(a: Value, b: Value, decide: Decide | None = None) -> Outcome:
@@ -163,6 +187,10 @@ def _different_kinds(a: Value, b: Value) -> Outcome:
     if one.number is not None and several.kind in ("group", "list") and several.items:
         if len(several.items) == 1:
             return compare(one, several.items[0])
+        # Whoever writes 0,75 where 0.75 is wanted means no two numbers.
+        comma = _COMMA.fullmatch(several.text)
+        if comma is not None and Fraction(comma[0].replace(",", ".")) == one.number:
+            return "unknown"
         return "wrong" if all(item.kind == "number" for item in several.items) else "unknown"
     return "unknown"
 

@@ -18,14 +18,16 @@ import orjson
 
 from handlers.answers import dataset_rules, game24
 from handlers.answers.choice import choice
-from handlers.answers.equal import equal
+from handlers.answers.equal import same
 from schemas.outcome import Outcome
 
-EXACT: Final = "exact@4"
+EXACT: Final = "exact@5"
 """Of version 1 units and accents counted for nothing or for everything, and other words were another answer. Of version
 2 ``1 2`` was 12, ``\\geqslant`` was ``\\leqslant``, and a command and the letter behind it were one. Of version
-3 "about 42" was not 42, and 1.5 million was 1.5 and not 1500000."""
-THEOREMQA: Final = "theoremqa@4"
+3 "about 42" was not 42, and 1.5 million was 1.5 and not 1500000. Of version 4 ``x = 2, y = 1`` was ``x = 1, y = 2``,
+"(A) and (C)" was A, 25 percent was not 0.25, and 0,75 was two numbers."""
+THEOREMQA: Final = "theoremqa@5"
+"""Of version 4 "(A) and (C)" was A."""
 SCIBENCH: Final = "scibench@4"
 QA: Final = "qa@2"
 GAME24: Final = "game24@1"
@@ -47,6 +49,7 @@ _GRADERS: Final[Mapping[str, str]] = {
 """Graders of data sets that have a rule of their own."""
 _TRUTH: Final = {"true": True, "yes": True, "false": False, "no": False}
 _SAID = re.compile(r"\W{0,4}(true|false|yes|no)\b(?:\W{0,4}$|[,.:;!—-]\s)", re.IGNORECASE)
+_PERCENT = re.compile(r"(?<=\d)\s{0,4}(?:percent|per cent)\.?\s{0,8}\Z", re.IGNORECASE)
 VERDICT: Final = "verdict@2"
 """A person's own word. Of version 1 it stood until the next feedback of any kind, now until the next verdict."""
 
@@ -180,7 +183,10 @@ def agree(first: Grade, second: Grade) -> Grade:
 
 
 def _exactly(answer: str, reference: str, problem: str) -> tuple[Outcome, str]:
-    outcome = equal(answer, reference)
+    outcome = same(answer, reference)
+    # In words a percentage may be its number, as any unit may be left out; as a sign it is its hundredth too.
+    if outcome == "wrong":
+        outcome = same(_PERCENT.sub("%", answer), _PERCENT.sub("%", reference))
     if outcome == "right":
         return outcome, "equal"
     # An option's letter is asked for only now, because a reference such as "A" may also be a

@@ -15,9 +15,9 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from handlers.answers.equal import compare
+from handlers.answers.equal import same
 from handlers.answers.units import named
-from handlers.answers.value import Value, read
+from handlers.answers.value import Value
 from schemas.outcome import Outcome
 from streams.answering.grading.algebra import NAMES, NotAlgebra, algebra
 
@@ -32,7 +32,7 @@ _MAGNITUDES = frozenset("kKMBu")
 
 def by_sympy(answer: str, reference: str) -> Outcome:
     """Equal, if every difference is zero: by simplification, else by exact test at points."""
-    return compare(read(answer), read(reference), _same_formula)
+    return same(answer, reference, _same_formula)
 
 
 def _same_formula(a: Value, b: Value) -> Outcome:

@@ -184,7 +184,7 @@ def test_what_canonical_forms_settle(
 
 
 def test_what_they_do_not_settle_goes_to_the_rules_of_the_data_set() -> None:
-    assert by_rules("5", "5.0", "d", "", of("number")).grader == "exact@4"
+    assert by_rules("5", "5.0", "d", "", of("number")).grader == "exact@5"
     assert by_rules("2.4", "2", "theoremqa", "", of("number")).outcome == "right"
     assert by_rules("x1", "A", "d", "", TWO).grader == "typed@1"
     assert by_rules("b", "y", "d", "(a) x (b) y").outcome == "right", "the problem is handed on"

@@ -114,3 +114,34 @@ NUMBERISH = st.lists(
 def test_typed_rules_never_raise(answer: str, reference: str) -> None:
     assert scibench(answer, reference) in OUTCOMES
     assert theoremqa(answer, reference) in OUTCOMES
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "outcome"),
+    [
+        ("x = 2, y = 1", "x = 1, y = 2", "wrong"),
+        ("$y = 2$ and $x = 1$", "x = 1, y = 2", "right"),
+        ("x = 2, y = z", "x = z, y = 2", "unknown"),
+        ("x = 2, x = 1", "x = 1, x = 2", "right"),
+        ("a = 2, b = 1", "x = 1, y = 2", "right"),
+        ("(A) and (C)", "(A)", "unknown"),
+        ("(B) or (C)", "B", "unknown"),
+        ("(A)", "(A) and (C)", "unknown"),
+        ("(A) and (D)", "(A) and (C)", "unknown"),
+        ("(A) I and II", "A", "right"),
+        ("25 percent", "0.25", "right"),
+        ("0.5", "50 per cent.", "right"),
+        ("25 percent", "0.0025", "wrong"),
+        ("0,75", "0.75", "unknown"),
+        ("0.75", "0,75", "unknown"),
+        ("0,75", "75", "wrong"),
+    ],
+)
+def test_parts_by_name_several_options_percent_in_words_and_decimal_commas(
+    answer: str, reference: str, outcome: Outcome
+) -> None:
+    assert grade_reference(answer, reference).outcome == outcome
+
+
+def test_a_first_option_of_two_is_none_of_a_data_sets_either() -> None:
+    assert grade_reference("(a) and (b)", "(a)", dataset="theoremqa").outcome == "unknown"

@@ -172,7 +172,7 @@ def test_twice_is_once_and_back_again_is_another_grade() -> None:
     assert len(grades()) == 16
     assert call("regrade", "a.db").code == 0, "by the graders of this build"
     assert outcomes() == EXACT
-    assert grades()[-1]["grader"] == "exact@4"
+    assert grades()[-1]["grader"] == "exact@5"
     assert verified().code == 0
 
 
@@ -319,7 +319,7 @@ def test_a_run_alone_is_graded_anew() -> None:
     done = regraded("first", "--run", "io", "--json").json
     assert done["new"] == 4
     assert all(each["episode"].startswith("p/default/") for each in done["changed"])
-    assert {"exact@4"} == {each["grader"] for each in grades() if each["by"] == "feedback"}
+    assert {"exact@5"} == {each["grader"] for each in grades() if each["by"] == "feedback"}
 
 
 # ── What was learned follows ─────────────────────────────────────────────────────────────────────
@@ -480,7 +480,7 @@ def test_on_kafka_the_workers_record_what_was_graded_anew(
         said = call("regrade", *log, "--grader", "mine.py:second")
         assert said.code == 0, said.err
         assert "4 new, for the workers to record, 0 known; 2 outcomes changed" in said.out
-        assert _graded_on(log) == ["exact@4"] * 4, "nothing counts before its owner states it"
+        assert _graded_on(log) == ["exact@5"] * 4, "nothing counts before its owner states it"
         assert call(*work).code == 0
         assert {each.partition("+")[0] for each in _graded_on(log)[4:]} == {"mine@2"}
         again = call("regrade", *log, "--grader", "mine.py:second", "--json").json
