@@ -52,6 +52,12 @@ _YES_NO_FIRST = re.compile(
 )
 """What opens a sentence is the answer where a sign parts it from the rest: "No idea" is none."""
 _YES_NO_LAST = re.compile(r"[^.!?]{0,200}\bis\s{1,4}(true|false)\W{0,4}", re.IGNORECASE)
+_DENIED = re.compile(
+    r"\b(?:not (?:the case|true|clear|certain|known)|false that|wrong to|whether|nobody|no one|doubt|deny|denies|"
+    r"untrue|neither|cannot)\b|n't\b",
+    re.IGNORECASE,
+)
+"""What turns the last word of a sentence round, or leaves it open."""
 _SENTENCE = re.compile(r"[^\W\d_]{2,40}(?:[\s,;]{1,4}[^\W\d_]{2,40}){3}")
 """Four words in a row: who says so much gives no expression."""
 
@@ -138,9 +144,9 @@ def canonical(said: AnswerType, answer: object) -> str:
             return choice_form(said, text)
         case "yes_no":
             bare = plain_text(text.strip()[:400]).strip().strip("_*`")
-            found = (
-                _YES_NO.fullmatch(bare) or _YES_NO_FIRST.match(bare) or _YES_NO_LAST.fullmatch(bare)
-            )
+            found = _YES_NO.fullmatch(bare) or _YES_NO_FIRST.match(bare)
+            if found is None and not _DENIED.search(bare):
+                found = _YES_NO_LAST.fullmatch(bare)
             if found is None:
                 raise WrongForm("is neither yes nor no")
             return "yes" if found[1].casefold() in ("yes", "true") else "no"

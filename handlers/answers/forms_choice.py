@@ -25,6 +25,10 @@ _LINE = re.compile(
     re.MULTILINE,
 )
 _LABEL = re.compile(r"(?<![\w(])(?:\(([A-Za-z])\)|([A-Za-z])\))\s{0,4}")
+_DENIED = re.compile(
+    r"(?:\b(?:not|never|except|but|than|neither|cannot be)|n't)\s{0,4}$", re.IGNORECASE
+)
+"""What stands before an option that is not meant."""
 _MARKED = re.compile(r"\(([A-Z])\)|(?<!\w)([A-Z])[):](?!\w)|(?:\band|\bor|&|/)\s{0,4}([A-Z])\b")
 
 
@@ -89,7 +93,7 @@ def _by_letter(bare: str, choices: Sequence[str]) -> str | None:
     is_word = found is not None and not found[2] and LETTERS.find(found[1].upper()) >= len(choices)
     if found is not None and not (is_word and last is not None):
         letter, is_marked, beside = found[1], bool(found[2]), found[3]
-    elif last is not None:
+    elif last is not None and not _DENIED.search(last[2] or ""):
         letter, is_marked, beside = last[1] or last[3], True, last[2] or ""
     else:
         return None

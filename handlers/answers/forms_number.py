@@ -26,6 +26,10 @@ _ABOUT = re.compile(
     r"(?:approximately|approx\.?|about|around|roughly|nearly|≈|~)\s{0,4}", re.IGNORECASE
 )
 _MINUS = re.compile(r"^minus\s{1,4}(?=[\d.])", re.IGNORECASE)
+_COMMA = re.compile(r"^([-+−]?\s?0),(?=\d{1,400}(?![\d.,]))")
+"""A decimal comma behind a nought: no group of thousands begins with one."""
+_SCALE_SIGNS = frozenset({"k", "M", "B", "bn", "mn", "mln", "tn", "‰"})
+"""What may be a scale behind a number, and may be something else."""
 _CODE = re.compile(r"^([A-Z]{3})\s{0,4}(\d[\d,. ]{0,40})$")
 """A currency before its number, as in USD 9.50."""
 _SIGNS = {"US$": "USD", "$": "USD", "€": "EUR", "£": "GBP"}
@@ -70,6 +74,7 @@ def _quantity(answer: str) -> Value:
         if sign in bare[:4] or bare.endswith(sign):
             bare = f"{bare.replace(sign, '', 1).strip()} {name}"
             break
+    bare = _COMMA.sub(r"\1.", bare)
     # Whatever the exact rules read is taken from them, so that a form and a grade agree on it.
     whole = read(bare)
     if whole.number is not None and whole.unit is not None and whole.unit.scale == 1:
@@ -100,6 +105,8 @@ def _in_ones(value: Value) -> Value:
 
 def _with_words(number: Fraction, behind: str) -> Value:
     first, _, rest = behind.partition(" ")
+    if first in _SCALE_SIGNS:
+        raise WrongForm(f"ends in {first}, which may be a scale; write the number in full")
     scale = SCALES.get(first.casefold().rstrip("s"))
     if scale is not None:
         return _with_words(number * scale, rest.strip())
