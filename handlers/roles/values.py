@@ -48,11 +48,14 @@ _SHARE = re.compile(
 # What stands in a line beside its share: the scale it is measured on, steps by their numbers, what was struck out.
 _BESIDE = re.compile(
     r"[\[(][ \t]{0,2}0(?:\.0)?[ \t]{0,2}(?:,|-|–|—|to)[ \t]{0,2}1(?:\.0)?[ \t]{0,2}[\])]"
+    r"|\bon a scale (?:of|from) 0(?:\.0)? to 1(?:\.0)?\b(?!\.\d)"
     r"|\bsteps?[ \t]{0,2}\d{1,3}(?![.\d])|\b\d{1,3} (?:of (?:the )?(?:\d{1,3} )?)?steps?\b|~~[^~\n]{1,200}~~",
     re.IGNORECASE,
 )
 # Nobody writes thousands with a nought before them: 0,95 is 0.95, as half of Europe writes it.
 _COMMA = re.compile(r"(?<![\d.,])0,(?=\d{1,20}(?![\d.,]\d))")
+_EVEN = re.compile(r"(?<![\d.])50[ \t]{0,2}/[ \t]{0,2}50(?![\d.])")
+"""How people say a half."""
 _ABSENT = re.compile(
     r"[\s*_`\"'(\[]*(?:none|n/?a|nil|not applicable|nothing|[-–—])[\s*_`\"')\].]*", re.IGNORECASE
 )
@@ -122,7 +125,7 @@ def read_number(field: Field, raw: object) -> float:
     line = _string(raw).strip()[:LINE_CHARS]
     line = _without_echo(field, line)
     if field.unit:
-        share = _SHARE.search(_COMMA.sub("0.", _BESIDE.sub("", line)))
+        share = _SHARE.search(_EVEN.sub("0.5", _COMMA.sub("0.", _BESIDE.sub("", line))))
         if share is None:
             raise ValueError("holds no number")
         if share["to"] or share["between"]:
@@ -207,6 +210,12 @@ def is_none(said: str) -> bool:
 def read_answer(field: Field, raw: object) -> str:
     """The answer in a box, between ``###`` marks, in a fence or a formula, or on the line."""
     text = _string(raw)
+    if isinstance(raw, list) and len(several := cast("list[object]", raw)) > 1:
+        # The first of several values is no answer. Lists in lists are rows, and stay as they are.
+        rows = any(isinstance(each, list) for each in several)
+        flat = ", ".join(filter(None, (whole(_string(each)) for each in several)))
+        text = orjson.dumps(several).decode() if rows or not flat else flat
+        raw = Exact(text)
     # What JSON delimits is the whole answer; behind a label prose may stand around it.
     found = whole(text) if isinstance(raw, Exact) else labelled(text)
     if found is None and field.none and is_none(text.strip()):

@@ -34,6 +34,7 @@ def read(said: str, form: Reply, label: str) -> Any:
         ("in [0, 1], 0.95", 0.95), ("(0–1) 0.95", 0.95), ("step 1 is wrong, so 0.1", 0.1),
         ("3 of the 4 steps hold, 0.75", 0.75), ("1 step is off: 0.4", 0.4), ("~~0.5~~ 0.9", 0.9),
         ("M1 says 0.7", 0.7), ("85percent", 0.85), ("3 out of 4", 0.75), ("1, as all hold", 1.0),
+        ("50/50", 0.5), ("on a scale from 0 to 1: 0.9", 0.9), ("0.9 on a scale of 0 to 1", 0.9),
     ],
 )  # fmt: skip
 def test_a_share_among_other_figures(said: str, trust: float | None) -> None:
@@ -122,6 +123,24 @@ def test_a_text_keeps_what_only_looks_like_a_later_label_of_it() -> None:
     said = "Result: two parts\nFinal result: 7\nResult (b): 8\nFinal_answer: 7"
     assert read(said, SETTLED, "Result") == "two parts\nFinal result: 7\nResult (b): 8"
     assert read(f"{said}\nCorrected final answer: 9", SETTLED, "Final_answer") == "9"
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ("[2, 3]", "2, 3"),
+        ('["x = 2", "\\boxed{x = 3}"]', "x = 2, x = 3"),
+        ("[[1, 2], [3, 4]]", "[[1,2],[3,4]]"),
+        ("[42]", "42"),
+        ('["none", "null"]', '["none","null"]'),
+        ("[]", None),
+        ('[{"x": 1}, {"x": 2}]', None),
+    ],
+)
+def test_an_answer_that_json_lists_is_all_of_it(said: str, found: str | None) -> None:
+    """Of the roots 2 and 3 the answer was 2."""
+    reply = f'{{"Result": "so", "Final_answer": {said}}}'
+    assert read(reply, SETTLED, "Final_answer") == found
 
 
 def test_a_choice_that_may_be_left_out_is_no_label_of_a_free_thought() -> None:
