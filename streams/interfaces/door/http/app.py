@@ -73,10 +73,7 @@ async def _said(request: Request, error: Exception) -> JSONResponse:
         case Refused():
             return JSONResponse(told(error), error.status, error.headers)
         case RequestValidationError():
-            first = error.errors()[0]
-            outer = ("body", "query", "header")
-            place = ".".join(str(part) for part in first["loc"] if part not in outer)
-            return JSONResponse(told(Error(first["msg"], code="input.field", field=place)), 400)
+            return JSONResponse(told(_fault(error)), 400)
         case HTTPException():
             kind, code = "invalid_request_error", code_of(error.status_code)
             said = {"message": error.detail, "type": kind, "param": None, "code": code}
@@ -89,3 +86,17 @@ async def _said(request: Request, error: Exception) -> JSONResponse:
             if error.code in AWAY:
                 again["retry-after"] = str(math.ceil(AWAY_S))
             return JSONResponse(told(error), status_of(error), again)
+
+
+def _fault(error: RequestValidationError) -> Error:
+    """The first thing that is wrong: of a field of several types what is wrong with it as the type that was sent."""
+    faults = error.errors()
+    first, *others = faults
+    # Of a list that holds an image "should be a string" is true of no client's mistake.
+    *where, kind = first["loc"]
+    if kind == "str" and not isinstance(first["input"], str):
+        deeper = (each for each in others if [*each["loc"][: len(where)]] == where)
+        first = max(deeper, key=lambda each: len(each["loc"]), default=first)
+    outer = ("body", "query", "header", "str", "list[Part]")
+    place = ".".join(str(part) for part in first["loc"] if part not in outer)
+    return Error(first["msg"], code="input.field", field=place)

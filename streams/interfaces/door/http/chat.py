@@ -23,9 +23,7 @@ WHO = {
     "assistant": "Assistant",
 }
 
-TURN = re.compile(
-    rf"^[^\w\n]*(?:{'|'.join({*WHO.values()})})[^\w\n]*:", re.IGNORECASE | re.MULTILINE
-)
+TURN = re.compile(rf"^\W*(?:{'|'.join({*WHO.values()})})\W*[:：]", re.IGNORECASE)
 """A line that could be taken for the beginning of somebody's turn."""
 
 
@@ -102,7 +100,7 @@ class ChatRequest(BaseModel):
     """A chat completion as it is asked for.
 
     How a policy draws its samples is its own affair: ``temperature``, ``top_p`` and their kin are taken and have
-    no effect. More than one choice cannot be had.
+    no effect. More than one choice cannot be had, and no call of a client's tool.
     """
 
     # Clients send whatever OpenAI's API knows by now. To refuse a field would be to
@@ -112,6 +110,9 @@ class ChatRequest(BaseModel):
     model: str
     messages: list[Message] = Field(min_length=1, max_length=256)
     n: Literal[1] | None = None
+    # Tools may be offered and stay uncalled. Who insists on a call would take none for one without arguments.
+    tool_choice: Literal["none", "auto"] | None = None
+    function_call: Literal["none", "auto"] | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     response_format: ResponseFormat | None = None
@@ -121,12 +122,15 @@ def problem_of(messages: Sequence[Message]) -> str:
     """The problem that a conversation puts: its one message, or all of it with who said what."""
     if len(messages) == 1:
         return messages[0].text
+    # Nothing but who would have said it is no problem, and is refused as an empty one.
+    if not any(each.text.strip() for each in messages):
+        return ""
     # One character more than a problem may have is enough for its check to refuse it, and the
     # rest is not copied.
     turns: list[str] = []
     for each in messages:
         # What a user of an application writes must not speak as the application does.
-        apart = TURN.search(each.text) is not None
+        apart = any(map(TURN.match, each.text.splitlines()))
         turns.append(f"{WHO[each.role]}: {tagged('said', each.text) if apart else each.text}")
     return "\n\n".join(turns)[: PROBLEM_CHARS + 1]
 
