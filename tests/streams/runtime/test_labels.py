@@ -17,6 +17,7 @@ from schemas.record import Record
 from streams.answering.backbones.rehearsal.backbone import Rehearsal
 from streams.answering.embedders.hashed import HashedEmbedder
 from streams.answering.world import World
+from streams.engine import grades
 from streams.engine.policies import find
 from streams.interfaces.cli.feedback import message
 from streams.producing.sources import SourceLine
@@ -80,7 +81,7 @@ def test_what_is_said_while_an_episode_is_closed_is_not_lost(
     label = message(Feedback(domain="words", problem_id="x", reference="4"))
     verdict = message(Feedback(episode=episode, verdict=False, by="ann"))
     body = problem.model_dump_json().encode()
-    as_it_is, begun, go_on = labels.graded, asyncio.Event(), asyncio.Event()
+    as_it_is, begun, go_on = grades.graded, asyncio.Event(), asyncio.Event()
 
     async def slow(*given: Any) -> tuple[str, Graded]:
         begun.set()
