@@ -15,7 +15,8 @@ _CHOICE = re.compile(r"\(?\b([A-Ja-j])\)[ :]{0,4}([^()\n]{1,200})")
 _LINE = re.compile(r"^[ \t]{0,8}([A-Ja-j])[.):][ \t]{1,4}(\S.{0,199})$", re.MULTILINE)
 _LABELLED = re.compile(r"\(?[A-Ja-j](?:\)|[.:])\s{1,4}(\S.{0,400})", re.DOTALL)
 _SEVERAL = re.compile(
-    r"(?:[Oo]ptions? |[Cc]hoices? )?\([A-Ja-j]\)\s{0,4}(?:[,;&/]|(?i:and|or)\b)\s{0,4}\(?[A-Ja-j](?:\)|(?!\w))"
+    r"(?:[Oo]ptions? |[Cc]hoices? )?\(([A-Ja-j])\)\s{0,4}(?:[,;&/]|(?i:and|or)\b)\s{0,4}"
+    r"(?!\(?\1\b)\(?(?:[A-Ja-j]\)|[A-Jb-hj](?!\w))"
 )
 """Two options, neither of them more than its letter."""
 _TEXT = re.compile(r"\\(?:text(?:bf|rm)?|mathrm|mbox)\s{0,4}\{([^{}]{0,200})\}")
@@ -37,7 +38,7 @@ def choice(answer: str, reference: str, problem: str = "") -> Outcome | None:
     # The reference is an option's text. Only where the problem lists both letters can they be
     # compared: a "B" that the problem does not list may be a name, and is left to other rules.
     listed = options(problem)
-    letter = letter_of(reference, problem) if listed else None
+    letter = letter_of(reference, problem) if listed and not _SEVERAL.match(meant) else None
     if letter is not None and letter in listed and given in listed:
         return "right" if given == letter else "wrong"
     labelled = _LABELLED.match(answer[:500].strip())

@@ -71,14 +71,18 @@ def same(answer: str, reference: str, decide: Decide | None = None) -> Outcome:
     if found != "right" or not given or given.keys() != wanted.keys():
         return found
     parts = {compare(read(given[name]), read(wanted[name]), decide) for name in given}
-    return "wrong" if "wrong" in parts else "unknown" if "unknown" in parts else "right"
+    # Whoever counts the roots of one unknown may begin with any of them.
+    counted = len({name.partition("_")[0] for name in given}) == 1
+    if "wrong" in parts:
+        return "unknown" if counted else "wrong"
+    return "unknown" if "unknown" in parts else "right"
 
 
 def assigned(text: str) -> Mapping[str, str]:
     """The parts of a text that is nothing but several names, each with its own value."""
     parts = split(plain_signs(text)) if len(text) <= ANSWER_CHARS and "=" in text else []
     found = [each for each in map(_ASSIGNED.fullmatch, parts) if each is not None]
-    named = {each[1]: each[2] for each in found}
+    named = {re.sub(r"[{}]", "", each[1]): each[2] for each in found}
     return named if len(named) == len(parts) > 1 else {}
 
 

@@ -54,7 +54,7 @@ _YES_NO_FIRST = re.compile(
 _YES_NO_LAST = re.compile(r"[^.!?]{0,200}\bis\s{1,4}(true|false)\W{0,4}", re.IGNORECASE)
 _DENIED = re.compile(
     r"\b(?:not (?:the case|true|clear|certain|known)|false that|wrong to|whether|nobody|no one|doubt|deny|denies|"
-    r"untrue|neither|cannot)\b|n't\b",
+    r"untrue|neither|cannot|unlikely|impossible|incorrect|opposite|false to|wrong that)\b|n['’]t\b",
     re.IGNORECASE,
 )
 """What turns the last word of a sentence round, or leaves it open."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from handlers.answers.equal import equal
+from handlers.answers.equal import same
 from handlers.answers.plain import plain_text
 from schemas.answer_type import LETTERS as SMALL
 from schemas.answer_type import AnswerType, WrongForm
@@ -26,7 +26,9 @@ _LINE = re.compile(
 )
 _LABEL = re.compile(r"(?<![\w(])(?:\(([A-Za-z])\)|([A-Za-z])\))\s{0,4}")
 _DENIED = re.compile(
-    r"(?:\b(?:not|never|except|but|than|neither|cannot be)|n't)\s{0,4}$", re.IGNORECASE
+    r"(?:\b(?:not|never|except|but|than|neither|nor|cannot be)|n['’]t)"
+    r"(?:\s{1,4}(?:the|option|choice|answer)){0,3}\s{0,4}$",
+    re.IGNORECASE,
 )
 """What stands before an option that is not meant."""
 _MARKED = re.compile(r"\(([A-Z])\)|(?<!\w)([A-Z])[):](?!\w)|(?:\band|\bor|&|/)\s{0,4}([A-Z])\b")
@@ -79,7 +81,7 @@ def choice_form(said: AnswerType, answer: str) -> str:
     if lettered is not None:
         return lettered
     # Values are compared last, since only then "0.5" may name the option "1/2".
-    named = [each for each in choices if equal(bare, each) == "right"]
+    named = [each for each in choices if same(bare, each) == "right"]
     if len(named) == 1:
         return named[0]
     letters = ", ".join(LETTERS[: len(choices)])

@@ -26,10 +26,14 @@ _ABOUT = re.compile(
     r"(?:approximately|approx\.?|about|around|roughly|nearly|≈|~)\s{0,4}", re.IGNORECASE
 )
 _MINUS = re.compile(r"^minus\s{1,4}(?=[\d.])", re.IGNORECASE)
-_COMMA = re.compile(r"^([-+−]?\s?0),(?=\d{1,400}(?![\d.,]))")
+_COMMA = re.compile(r"^([-+−]?\s?(?:US\$|[$€£])?\s?0),(?=\d{1,400}(?![\d.,]))")
 """A decimal comma behind a nought: no group of thousands begins with one."""
-_SCALE_SIGNS = frozenset({"k", "M", "B", "bn", "mn", "mln", "tn", "‰"})
+_SCALE_SIGNS = frozenset({"k", "M", "B", "‰"})
 """What may be a scale behind a number, and may be something else."""
+_SCALE_WORDS = frozenset({"bn", "mn", "mln", "tn", "mio", "mrd", "mil", "mill"})
+"""Those that are spelt in any case."""
+_MONEY = re.compile(r"[-+−]?[\d.,]{1,400}\s?(?:[kKmMbB]|MM|bn|mn|tn)\s(?:USD|EUR|GBP)")
+"""Thousands or millions of money: nobody means kelvins or metres of dollars."""
 _CODE = re.compile(r"^([A-Z]{3})\s{0,4}(\d[\d,. ]{0,40})$")
 """A currency before its number, as in USD 9.50."""
 _SIGNS = {"US$": "USD", "$": "USD", "€": "EUR", "£": "GBP"}
@@ -68,13 +72,16 @@ def _quantity(answer: str) -> Value:
     # currency goes behind it, where units are looked for.
     bare = _ABOUT.sub("", _NAMED.sub("", plain_fractions(bare, "%d/%d"), count=1), count=1).strip()
     bare = _MINUS.sub("-", _CODE.sub(r"\2 \1", bare))
+    # Before brackets go: (0,5) is no number.
+    bare = _COMMA.sub(r"\1.", bare)
     if bare.startswith("(") and bare.endswith(")") and bare.count("(") == 1:
         bare = bare[1:-1].strip()
     for sign, name in _SIGNS.items():
         if sign in bare[:4] or bare.endswith(sign):
             bare = f"{bare.replace(sign, '', 1).strip()} {name}"
             break
-    bare = _COMMA.sub(r"\1.", bare)
+    if _MONEY.fullmatch(bare):
+        raise WrongForm("ends in what may be a scale; write the number in full")
     # Whatever the exact rules read is taken from them, so that a form and a grade agree on it.
     whole = read(bare)
     if whole.number is not None and whole.unit is not None and whole.unit.scale == 1:
@@ -105,7 +112,7 @@ def _in_ones(value: Value) -> Value:
 
 def _with_words(number: Fraction, behind: str) -> Value:
     first, _, rest = behind.partition(" ")
-    if first in _SCALE_SIGNS:
+    if first in _SCALE_SIGNS or first.casefold() in _SCALE_WORDS:
         raise WrongForm(f"ends in {first}, which may be a scale; write the number in full")
     scale = SCALES.get(first.casefold().rstrip("s"))
     if scale is not None:

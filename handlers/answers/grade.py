@@ -49,7 +49,10 @@ _GRADERS: Final[Mapping[str, str]] = {
 """Graders of data sets that have a rule of their own."""
 _TRUTH: Final = {"true": True, "yes": True, "false": False, "no": False}
 _SAID = re.compile(r"\W{0,4}(true|false|yes|no)\b(?:\W{0,4}$|[,.:;!—-]\s)", re.IGNORECASE)
-_PERCENT = re.compile(r"(?<=\d)\s{0,4}(?:percent|per cent)\.?\s{0,8}\Z", re.IGNORECASE)
+_PERCENT = re.compile(
+    r"(?<=\d)\s{0,4}(?:\\(?:text|mathrm|mbox)\s{0,2}\{\s{0,4})?(?:percent|per cent)\s{0,4}\}?[.$\s]{0,8}\Z",
+    re.IGNORECASE,
+)
 VERDICT: Final = "verdict@2"
 """A person's own word. Of version 1 it stood until the next feedback of any kind, now until the next verdict."""
 
@@ -185,8 +188,9 @@ def agree(first: Grade, second: Grade) -> Grade:
 def _exactly(answer: str, reference: str, problem: str) -> tuple[Outcome, str]:
     outcome = same(answer, reference)
     # In words a percentage may be its number, as any unit may be left out; as a sign it is its hundredth too.
-    if outcome == "wrong":
-        outcome = same(_PERCENT.sub("%", answer), _PERCENT.sub("%", reference))
+    spelt = _PERCENT.sub("%", answer), _PERCENT.sub("%", reference)
+    if outcome == "wrong" and same(*spelt) == "right":
+        outcome = "right"
     if outcome == "right":
         return outcome, "equal"
     # An option's letter is asked for only now, because a reference such as "A" may also be a

@@ -48,7 +48,7 @@ _SHARE = re.compile(
 # What stands in a line beside its share: the scale it is measured on, steps by their numbers, what was struck out.
 _BESIDE = re.compile(
     r"[\[(][ \t]{0,2}0(?:\.0)?[ \t]{0,2}(?:,|-|–|—|to)[ \t]{0,2}1(?:\.0)?[ \t]{0,2}[\])]"
-    r"|\bon a scale (?:of|from) 0(?:\.0)? to 1(?:\.0)?\b(?!\.\d)"
+    r"|\bon an? (?:scale (?:of|from) )?0(?:\.0)?[ \t]{0,2}(?:to|-|–|—)[ \t]{0,2}1(?:\.0)?(?![.\d]\d)(?: scale)?\b"
     r"|\bsteps?[ \t]{0,2}\d{1,3}(?![.\d])|\b\d{1,3} (?:of (?:the )?(?:\d{1,3} )?)?steps?\b|~~[^~\n]{1,200}~~",
     re.IGNORECASE,
 )
@@ -210,7 +210,11 @@ def is_none(said: str) -> bool:
 def read_answer(field: Field, raw: object) -> str:
     """The answer in a box, between ``###`` marks, in a fence or a formula, or on the line."""
     text = _string(raw)
-    if isinstance(raw, list) and len(several := cast("list[object]", raw)) > 1:
+    if (
+        isinstance(raw, list)
+        and (several := cast("list[object]", raw))
+        and (len(several) > 1 or isinstance(several[0], list))
+    ):
         # The first of several values is no answer. Lists in lists are rows, and stay as they are.
         rows = any(isinstance(each, list) for each in several)
         flat = ", ".join(filter(None, (whole(_string(each)) for each in several)))

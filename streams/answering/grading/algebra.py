@@ -36,8 +36,8 @@ _NAMES = re.compile(rf"(?<![A-Za-z\\])({'|'.join(NAMES)})(?![A-Za-z])")
 _MIXED = re.compile(r"(?<![\w.^/})\]])(\d+)(?: (\d+)/(\d+)|\\frac\{(\d+)\}\{(\d+)\})(?![\d.^!])")
 """A whole number with a fraction beside it, which is their sum in a formula as it is alone."""
 _NO_PRODUCT = re.compile(
-    rf"(?<![A-Za-z\\])(?:(?=[A-Za-z]*(?:{'|'.join(NAMES)}))[A-Za-z]{{3}}|[A-Za-z]+\d)"
-    r"|\d [\d.]|\.\d+\."
+    rf"(?<![A-Za-z\\])(?:(?=[A-Za-z]*(?:{'|'.join(NAMES)}))[A-Za-z]{{3}}|[A-Za-z]+\d+(?!\d|\^\{{?[^{{}}]*[A-Za-z]))"
+    r"|\d [\d.]|\.\d+\.|\d[xX]10\^"
 )
 """Letters with a name among them or a number behind them, and numbers side by side."""
 _SAME = {"cdot": "*", "times": "*", "div": "/", "lbrace": "(", "rbrace": ")"}
@@ -62,7 +62,7 @@ def algebra(text: str) -> Any:
     if _SCIENTIFIC.search(text.casefold()):
         raise NotAlgebra("a number out of range")
     spelt = canonical(text).replace(r"\{", "(").replace(r"\}", ")")
-    spelt = _NAMES.sub(r"\\\1 ", _MIXED.sub(r"(\1+\2\4/\3\5)", spelt))
+    spelt = _NAMES.sub(r"\\\1 ", _MIXED.sub(_mixed, spelt))
     # Read as a product it would differ from what is meant, or equal what is not.
     if odd := _NO_PRODUCT.search(spelt):
         raise NotAlgebra(f"{odd[0]!r} is no product")
@@ -81,6 +81,12 @@ def algebra(text: str) -> Any:
     if reader.here():
         raise NotAlgebra(f"unexpected {reader.here()!r}")
     return found
+
+
+def _mixed(found: re.Match[str]) -> str:
+    """Their sum; an improper fraction beside a number is a factor."""
+    whole, above, below = filter(None, found.groups())
+    return f"({whole}+{above}/{below})" if int(above) < int(below) else found[0]
 
 
 @dataclass(slots=True)

@@ -124,14 +124,20 @@ def test_typed_rules_never_raise(answer: str, reference: str) -> None:
         ("x = 2, y = z", "x = z, y = 2", "unknown"),
         ("x = 2, x = 1", "x = 1, x = 2", "right"),
         ("a = 2, b = 1", "x = 1, y = 2", "right"),
+        ("x_1 = 3, x_2 = 2", "x_1 = 2, x_2 = 3", "unknown"),
+        ("x_1 = 1, y_1 = 2", "x_{1} = 2, y_{1} = 1", "wrong"),
         ("(A) and (C)", "(A)", "unknown"),
         ("(B) or (C)", "B", "unknown"),
         ("(A)", "(A) and (C)", "unknown"),
         ("(A) and (D)", "(A) and (C)", "unknown"),
         ("(A) I and II", "A", "right"),
+        ("(A) and (A)", "A", "right"),
+        ("(A) and a reason", "A", "right"),
         ("25 percent", "0.25", "right"),
         ("0.5", "50 per cent.", "right"),
         ("25 percent", "0.0025", "wrong"),
+        ("25\\text{ percent}", "0.25", "right"),
+        ("25 percent", "30 dollars", "wrong"),
         ("0,75", "0.75", "unknown"),
         ("0.75", "0,75", "unknown"),
         ("0,75", "75", "wrong"),
@@ -145,3 +151,9 @@ def test_parts_by_name_several_options_percent_in_words_and_decimal_commas(
 
 def test_a_first_option_of_two_is_none_of_a_data_sets_either() -> None:
     assert grade_reference("(a) and (b)", "(a)", dataset="theoremqa").outcome == "unknown"
+
+
+def test_nor_is_it_where_the_problem_lists_them() -> None:
+    listed = "Which fit? (A) one dog (B) two cats (C) three cows"
+    assert grade_reference("A", "(A) and (C)", problem=listed).outcome == "unknown"
+    assert grade_reference("(B)", "(A) and (C)", problem=listed).outcome == "unknown"

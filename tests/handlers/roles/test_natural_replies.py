@@ -35,6 +35,7 @@ def read(said: str, form: Reply, label: str) -> Any:
         ("3 of the 4 steps hold, 0.75", 0.75), ("1 step is off: 0.4", 0.4), ("~~0.5~~ 0.9", 0.9),
         ("M1 says 0.7", 0.7), ("85percent", 0.85), ("3 out of 4", 0.75), ("1, as all hold", 1.0),
         ("50/50", 0.5), ("on a scale from 0 to 1: 0.9", 0.9), ("0.9 on a scale of 0 to 1", 0.9),
+        ("on a 0 to 1 scale: 0.8", 0.8), ("On a scale from 0-1: 0.8", 0.8),
     ],
 )  # fmt: skip
 def test_a_share_among_other_figures(said: str, trust: float | None) -> None:
@@ -131,6 +132,7 @@ def test_a_text_keeps_what_only_looks_like_a_later_label_of_it() -> None:
         ("[2, 3]", "2, 3"),
         ('["x = 2", "\\boxed{x = 3}"]', "x = 2, x = 3"),
         ("[[1, 2], [3, 4]]", "[[1,2],[3,4]]"),
+        ("[[1, 2]]", "[[1,2]]"),
         ("[42]", "42"),
         ('["none", "null"]', '["none","null"]'),
         ("[]", None),

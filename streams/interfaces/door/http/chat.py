@@ -23,7 +23,7 @@ WHO = {
     "assistant": "Assistant",
 }
 
-TURN = re.compile(rf"^\W*(?:{'|'.join({*WHO.values()})})\W*[:：]", re.IGNORECASE)
+TURN = re.compile(rf"^[\W_]*(?:{'|'.join({*WHO.values()})})[\W_]*[:：﹕︰]", re.IGNORECASE)
 """A line that could be taken for the beginning of somebody's turn."""
 
 
