@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from faust.app.base import App as TheirApp
@@ -15,6 +17,8 @@ from mode.threads import WorkerThread
 from streams.runtime.kafka.lease import Lease
 
 LEASE: Lease | None = None
+SOUGHT_S: Final = 5.0
+"""How long the beginning of a partition is waited for; Faust waits no longer than a request may take."""
 _HEARTBEAT: Final = 12
 _DEALT: Final = 14
 """Hearing what the group's leader dealt to whom."""
@@ -55,7 +59,9 @@ class Thread(theirs.AIOKafkaConsumerThread):
             found = await client.seek_to_committed()
             never = [tp for tp, offset in found.items() if not offset]
             if never:
-                await client.seek_to_beginning(*never)
+                # What was asked for stands. Faust ends for good where this takes as long as a request may.
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(client.seek_to_beginning(*never), SOUGHT_S)
             return found
 
         return await me.call_thread(seek)

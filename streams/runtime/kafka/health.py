@@ -140,16 +140,16 @@ class Health:
         """Go on behind offsets of `problems` that hold no record: the group's client tells nobody of them."""
         worker, topic = self.worker, self.worker.place.topic("problems")
         before, self.still = self.still, {}
-        for index, owned in list(worker.owning.partitions.items()):
-            end, at = self.ends.get((topic, index), 0), owned.position
-            if not owned.live or owned.queue or at >= end:
-                continue
-            # What is on its way here is there by the next look.
-            self.still[index] = at
-            if before.get(index) == at:
-                async with asyncio.timeout(SILENT_S):
-                    if await worker.reread.is_empty(topic, index, at, end):
-                        owned.position = max(owned.position, end)
+        # All of them together: who hears nothing of the leaders for long takes the brokers for gone.
+        async with asyncio.timeout(SILENT_S):
+            for index, owned in list(worker.owning.partitions.items()):
+                end, at = self.ends.get((topic, index), 0), owned.position
+                if not owned.live or owned.queue or at >= end:
+                    continue
+                # What is on its way here is there by the next look.
+                self.still[index] = at
+                if before.get(index) == at and await worker.reread.is_empty(topic, index, at, end):
+                    owned.position = max(owned.position, end)
 
     async def _count_replicas(self) -> None:
         """A client of its own asks: it may be slow to notice a broker that is gone, and holds nobody up."""

@@ -65,10 +65,15 @@ class Rereader:
 
     async def _found(self, tp: Any, offset: int, end: int) -> AsyncIterator[Any]:
         if self.consumer is None:  # most workers never need one
-            self.consumer = aio.consumer(
+            made = aio.consumer(
                 self.place, fetch_max_wait_ms=50, max_partition_fetch_bytes=FETCH_BYTES
             )
-            await aio.patiently(self.consumer.start)
+            try:
+                await aio.patiently(made.start)
+            except BaseException:
+                await made.stop()
+                raise
+            self.consumer = made
         consumer = self.consumer
         consumer.assign([tp])
         consumer.seek(tp, offset)
