@@ -143,6 +143,9 @@ class Worker:
                 await self._grade_taken(episode, scope.reflected[episode])
         try:
             await self._loop(until_idle, settle)
+        except Exception as error:
+            self._broke(error)  # tasks hear of it before they ask for more
+            raise
         finally:
             # Tasks end first: what they were answered is still to be recorded, even where one of them failed.
             await self.schedule.finished()
@@ -191,11 +194,14 @@ class Worker:
             # once.
             self.schedule.changed.clear()
             moved = self.behind = False
-            before, self.version = self.version, self.log.data_version()
-            if before != self.version or self._has_more:
+            version = self.log.data_version()
+            if version != self.version or self._has_more:
                 if not self._is_ours(at_once=True):
                     break
                 moved = await self._take_in()
+            self.version = (
+                version  # only now: a task may look while this waits, and not all is heard
+            )
             self._dispatch()
             # Only a turn that took nothing in shows that nothing is left: what came may have freed something.
             if self.error is None and not (moved or self.behind or self.schedule.busy):
@@ -280,7 +286,8 @@ class Worker:
             # Versions of a scope rest on one another: one at a time.
             if name not in self.schedule.tasks and not self.world.draining:
                 closed = scope.unfinished
-                if closed is None:
+                # Who holds the log holds it for all scopes: the loop is held up once a turn.
+                if closed is None and not self.behind:
                     closed = self._close(scope)
                 if closed is not None:
                     self.schedule.start(name, self._learn(scope, closed))

@@ -104,6 +104,8 @@ class Writer:
 
     def _turn(self) -> None:
         waiting, self.waiting = self.waiting, []
+        if not waiting:  # ``alone`` was first; what fails with nobody waiting would be lost untold
+            return
         try:
             self.flush()
         except Exception as error:
@@ -182,6 +184,9 @@ class Writer:
         Gives false where another process holds the log. Raises what the commit raises.
         """
         db = self.log.db
+        db.execute(
+            f"pragma busy_timeout={GLANCE_MS}"
+        )  # the first of all may come before any commit
         try:
             self._begin()
         except OperationalError as error:

@@ -123,6 +123,36 @@ def test_an_append_that_fails_leaves_nothing_of_its_turn(log: SqliteLog) -> None
     assert not log.db.in_transaction
 
 
+def test_what_is_stated_after_a_writer_was_alone_waits_for_whoever_asks(
+    log: SqliteLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit that nobody waits for would fail untold, and take along what it holds."""
+    writer, fails = log.claim("w"), [False]
+    flush = Writer.flush
+
+    def flushed(self: Writer) -> None:
+        if fails[0]:
+            self.rows = []
+            raise sqlite3.OperationalError("database or disk is full")
+        flush(self)
+
+    async def stated() -> None:
+        with writer.alone() as alone:
+            assert alone
+            writer.state("events", "p/d/1/0", "1", voted(1))
+        assert "1" in log.journal("p/d/1/0")
+        writer.state("events", "p/d/1/0", "2", voted(2))
+        fails[0] = True
+        await asyncio.sleep(0)
+        fails[0] = False
+        writer.state("events", "p/d/1/0", "3", voted(3))
+        await writer.commit()
+
+    monkeypatch.setattr(Writer, "flush", flushed)
+    asyncio.run(stated())
+    assert list(log.journal("p/d/1/0")) == ["1", "2", "3"]
+
+
 def test_a_cancelled_waiter_does_not_stop_the_commit_of_others(log: SqliteLog) -> None:
     writer = log.claim("w")
 
