@@ -30,15 +30,9 @@ class Folded:
         arms = arms_of(self.before, self.constants)
         for member in self.members:
             names = join(arms, member.summary, self.constants)
-            for (arm_id, _, reward, rated), text in pulls_of(member):
+            for (arm_id, _, reward, _), text in pulls_of(member):
                 if arm_id in names:
                     yield names[arm_id], text, reward
-                    # Whom the next member's proposals evict hangs on the means of now. Batches of earlier
-                    # builds do not say so: means were left as they began, and their versions must still add up.
-                    if self.constants.get("recounts"):
-                        at = next(at for at, arm in enumerate(arms) if arm.id == names[arm_id])
-                        more = {"pulls": arms[at].pulls + 1, "rated": arms[at].rated + rated}
-                        arms[at] = replace(arms[at], **more)
 
 
 def pulls_of(member: Measured) -> Iterator[tuple[Sequence[Any], str | None]]:

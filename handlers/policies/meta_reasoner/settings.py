@@ -161,5 +161,5 @@ _CONSTANTS = (
 def constants(settings: MetaReasonerSettings) -> dict[str, Any]:
     """What the learning rule hangs on, the start arms' words included."""
     chosen = {name: getattr(settings, name) for name in _CONSTANTS}
-    ours = {"evicts": True, "dual_from": DUAL_FROM, "recounts": True}
+    ours = {"evicts": True, "dual_from": DUAL_FROM}
     return chosen | ours | {"start": start_arms(settings.start_arms)}
