@@ -114,7 +114,10 @@ def load_commands() -> None:
 
 
 def narrowed(word: str) -> typer.Typer:
-    """The app with that command or group alone, since building all takes long; whole without one."""
+    """The app with that command or group alone, since building all takes long; whole without one.
+
+    For its own help groups are left empty, of which that tells the name alone.
+    """
     commands = [
         each
         for each in app.registered_commands
@@ -125,11 +128,17 @@ def narrowed(word: str) -> typer.Typer:
         for each in app.registered_groups
         if each.typer_instance and word == each.typer_instance.info.name
     ]
-    # A word that is no command gets the whole app, which knows what is near to it and can say so.
-    if not commands and not groups:
-        return app
     # A copy, since the app is shared by everything that runs in this process.
     one = copy(app)
+    if word in ("", "-h", "--help"):
+        commands, groups = app.registered_commands, [copy(each) for each in app.registered_groups]
+        for each in groups:
+            each.typer_instance = copy(each.typer_instance)
+            if each.typer_instance is not None:
+                each.typer_instance.registered_commands = []
+    # A word that is no command gets the whole app, which knows what is near to it and can say so.
+    elif not commands and not groups:
+        return app
     one.registered_commands, one.registered_groups = commands, groups
     return one
 
