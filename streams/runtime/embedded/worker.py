@@ -199,9 +199,8 @@ class Worker:
                 if not self._is_ours(at_once=True):
                     break
                 moved = await self._take_in()
-            self.version = (
-                version  # only now: a task may look while this waits, and not all is heard
-            )
+            # Only now: a task may look while this waits, and not all is heard.
+            self.version = version
             self._dispatch()
             # Only a turn that took nothing in shows that nothing is left: what came may have freed something.
             if self.error is None and not (moved or self.behind or self.schedule.busy):

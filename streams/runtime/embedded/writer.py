@@ -184,9 +184,8 @@ class Writer:
         Gives false where another process holds the log. Raises what the commit raises.
         """
         db = self.log.db
-        db.execute(
-            f"pragma busy_timeout={GLANCE_MS}"
-        )  # the first of all may come before any commit
+        # The first of all may come before any commit, which sets it too.
+        db.execute(f"pragma busy_timeout={GLANCE_MS}")
         try:
             self._begin()
         except OperationalError as error:

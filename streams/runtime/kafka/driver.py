@@ -49,8 +49,8 @@ class Thread(theirs.AIOKafkaConsumerThread):
     async def seek_to_committed(self) -> Any:
         """Go back to what was committed, and where nothing was to the beginning.
 
-        aiokafka stays where it is there. What it had fetched while the group was dealt out, and nobody took, was
-        then passed over: by a worker that a second one joined before its first commit.
+        aiokafka stays where it is there. What it had fetched while the group was dealt out, and nobody took, would
+        be passed over: by a worker that a second one joins before its first commit.
         """
         me: Any = self
         client: Any = self._ensure_consumer()

@@ -158,6 +158,9 @@ async def _drained(logs: Logs, chance: Random) -> None:
         came[message.tp].append(message.offset)
         if chance.random() < 0.5:
             consumer.pause_partitions({chance.choice(sorted(logs))})
+        # Also while the rest of the batch is under way: what was left out of it must not be passed over.
+        if chance.random() < 0.3:
+            consumer.resume_partitions(set(logs))
         if chance.random() < 0.5:
             finish(chance.randrange(4))
 
