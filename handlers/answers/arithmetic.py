@@ -16,7 +16,7 @@ EXPRESSION_CHARS = 400
 """Longer texts are no expression over four numbers; the bound also keeps the recursion shallow."""
 
 # Models write what they have seen typeset. What is read as an operator here is a change of what
-# ``game24@1`` grades, so the table only grows with a new version of that grader.
+# ``game24@2`` grades, so the table only grows with a new version of that grader.
 _SPELLINGS = str.maketrans("×✕✖·∙⋅∗÷∕⁄−–—[]{}（）", "*******///---()()()")
 _LATEX = (
     (re.compile(r"\\(?:times|cdot|ast)(?![A-Za-z])"), "*"),

@@ -71,8 +71,9 @@ def _read(answer: str) -> Evaluated:
     except TooDeep:
         raise
     except NotArithmetic:
-        # Words may stand around the expression. The longest run of its signs is tried, once.
-        runs = _RUN.findall(side)
+        # Words may stand around the expression. The longest run of its signs is tried, once, without
+        # the bracket that opens a remark behind it.
+        runs = [run.rstrip(" (") for run in _RUN.findall(side)]
         if not runs:
             raise
         return evaluate(max(runs, key=len))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any
 
-from handlers.learning.bandits import State, arms_of, join, regressed, written
+from handlers.learning.bandits import State, arms_of, folded, regressed, written
 from handlers.learning.measured import Measured, VectorOf
 
 
@@ -25,11 +25,11 @@ class Folded:
 
     def credits(self) -> Iterator[tuple[str, str | None, float]]:
         """Each pull: its arm in the scope, what its context is made of, and its reward."""
-        # Joined with the vectors of that time, so that every pull goes to the arm which
-        # it went to then.
+        # Learned once more with the vectors of that time, so that every pull goes to the arm which it went to
+        # then: whom the next member's proposals evict hangs on the means of that moment.
         arms = arms_of(self.before, self.constants)
         for member in self.members:
-            names = join(arms, member.summary, self.constants)
+            names = folded(arms, member.summary, self.constants)
             for (arm_id, _, reward, _), text in pulls_of(member):
                 if arm_id in names:
                     yield names[arm_id], text, reward

@@ -288,7 +288,7 @@ def test_an_answer_is_worth_what_a_checker_says_and_only_a_learner_is_told_by_a_
     assert ask(world, game).outcome == "right"
     assert ask(world, learner) == unknown, "there are no labels"
     world.references = Labels()
-    assert ask(world, game).checker == "game24@1"
+    assert ask(world, game).checker == "game24@2"
     assert ask(world, Check("qa", "who?", "ada")) == unknown, "who solves is never told"
     assert asked == []
     assert ask(world, learner) == Checked(asked="asked", outcome="wrong", checker="qa@1")

@@ -24,7 +24,7 @@ def test_no_answer_is_withheld() -> None:
 
 def test_a_grade_names_its_grader_and_version() -> None:
     grade = CHECKERS["game24"]("4 5 6 10", "(10 - 4) * 5 - 6 = 24")
-    assert (grade.outcome, grade.name, grade.version) == ("right", "game24", "1")
+    assert (grade.outcome, grade.name, grade.version) == ("right", "game24", "2")
     assert grade_reference("4", "4").grader == EXACT
 
 

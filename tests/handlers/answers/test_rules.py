@@ -227,7 +227,7 @@ def test_the_game_of_24_is_checked_by_value_and_numbers(
     answer: str | None, outcome: Outcome, detail: str
 ) -> None:
     grade = check_game24("4 5 6 10", answer)
-    assert (grade.outcome, grade.detail, grade.grader) == (outcome, detail, "game24@1")
+    assert (grade.outcome, grade.detail, grade.grader) == (outcome, detail, "game24@2")
 
 
 ROW = "Which? (A) ten (B) eleven (C) 12"

@@ -82,6 +82,30 @@ def test_arms_are_regressed_again_on_their_own_pulls_and_keep_their_figures() ->
     assert anew({"x": 1}, history, CONSTANTS, vector_of) == {"x": 1}
 
 
+def test_every_pull_goes_again_to_the_arm_that_it_went_to_whoever_was_evicted_since() -> None:
+    full = CONSTANTS | {"arm_limit": 3, "evicts": True}
+    vectors = [pack(tuple(float(at == one) for at in range(4))) for one in range(4)]
+
+    def member(*pulls: tuple[str, float], new: tuple[str, ...] = ()) -> Measured:
+        proposals = [
+            {"id": arm, "vector": vectors[int(arm[1:]) - 1], "when": "w", "parent": "a1",
+             "text": vectors[int(arm[1:]) - 1]}
+            for arm in new
+        ]  # fmt: skip
+        made = [(arm, vectors[0], reward, reward) for arm, reward in pulls]
+        said = {"proposals": proposals, "pulls": made}
+        return Measured("e", "right", said, texts=(vectors[0],) * len(made))
+
+    first = [member(("a3", 0.2), new=("a2", "a3"))]
+    # The second arm was never pulled, and is the worst until the first member pulls it.
+    then = [member(("a2", 0.9)), member(("a4", 0.5), new=("a4",)), member(("a2", 0.5))]
+    one = linucb({}, first, full)
+    two = linucb(one, then, full)
+    assert [arm["id"] for arm in two["arms"]] == ["a1", "a2", "a4"]
+    found = anew(two, [Folded({}, first, full), Folded(one, then, full)], full, lambda text: text)
+    assert found == two
+
+
 def test_a_vector_that_is_not_known_is_noted_once_in_the_order_in_which_it_was_missed() -> None:
     found = Anew({text_digest("known"): NEW})
     assert [found("b"), found("known"), found("a"), found("b"), found(None)] == [

@@ -206,12 +206,12 @@ def test_a_later_grader_adds_what_it_says_and_changes_nothing(
     page: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = page.read_text()
-    assert "- Graders: `game24@1`, 10 answers\n" in text
+    assert "- Graders: `game24@2`, 10 answers\n" in text
     [words] = [line for line in text.splitlines() if line.startswith(f"| `{RUN}`")]
 
     def stricter(problem: str, answer: str | None) -> Grade:
         said = check_game24(problem, answer)
-        return replace(said, grader="game24@2", outcome="wrong")
+        return replace(said, grader="game24@3", outcome="wrong")
 
     monkeypatch.setattr(cases, "CHECKERS", {"game24": stricter})
     now = derived(page, "--write")
@@ -220,7 +220,7 @@ def test_a_later_grader_adds_what_it_says_and_changes_nothing(
         [right] = db.execute("select count(*) from outcomes where outcome = 'right'").fetchone()
     said = f"the same of {10 - right}, and of {right} another thing"
     assert (
-        f"- Graders: `game24@1`, 10 answers, of which `game24@2` of this build says {said}\n"
+        f"- Graders: `game24@2`, 10 answers, of which `game24@3` of this build says {said}\n"
         in page.read_text()
     )
     assert words in page.read_text(), "figures are of the grades on record"
