@@ -1,4 +1,4 @@
-"""What a model says to others, without what it thinks to itself.
+"""What a model says to others, without what it thinks to itself and the marks that end its turn.
 
 Reasoning models put their thoughts between tags, with drafts of answers in them that must never be
 read as answers. Chat templates often open the tag in the prompt, so that a reply only closes it.
@@ -10,6 +10,8 @@ import re
 from typing import NamedTuple
 
 _TAG = re.compile(r"<(/?)(?:think|thinking|thought)>", re.IGNORECASE)
+_ENDS = re.compile(r"(?:\s{0,9}<(?:\|[\w ]{1,30}\||end_of_turn|eos)>){1,4}\s{0,9}$")
+"""Marks by which a model ends its turn, and which some servers hand on."""
 
 
 class Spoken(NamedTuple):
@@ -22,7 +24,11 @@ class Spoken(NamedTuple):
 def spoken(text: str) -> Spoken:
     """Take thoughts off a reply: what stands between tags, and what stands before a tag that only closes."""
     # To look for one sign is far faster than to look for a tag, and most replies hold none.
-    if "<" not in text or _TAG.search(text) is None:
+    if "<" not in text:
+        return Spoken(text)
+    ends = _ENDS.search(text, max(0, len(text) - 200))
+    text = text if ends is None else text[: ends.start()]
+    if _TAG.search(text) is None:
         return Spoken(text)
     kept: list[str] = []
     at, thinking = 0, False

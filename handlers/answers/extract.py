@@ -52,7 +52,9 @@ _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _FENCED = re.compile(r"(`{3,8})[^\n`]{0,40}\n")
 _DISPLAYS = ((r"\[", r"\]"), ("$$", "$$"), (r"\(", r"\)"))
 _BEGIN = re.compile(r"\\begin\{(\w{1,20}\*?)\}")
-_BETWEEN = re.compile(r"[ \t,;&$]{0,8}(?:and|or|\\text\{ ?(?:and|or) ?\})?[ \t,;&$]{0,8}")
+_BETWEEN = re.compile(
+    r"[ \t,;&$]{0,8}(?:and|or|\\text\{ ?(?:and|or) ?\})?[ \t,;&$]{0,8}(?:[A-Za-z]\w{0,8}[ \t]{0,2}=[ \t]{0,2})?"
+)
 _IS = r"answer[ \t]{1,4}(?:is|was|would be|must be|should be)\b"
 _SAYS = re.compile(
     rf"\b(?:the|our|its|so,? the)[ \t]{{1,4}}(?:final |correct |right )?(?:{_IS}|answer(?=:))[ \t:*]{{0,6}}",
@@ -88,12 +90,20 @@ _SIGNS = frozenset("∅ ∞ -∞ −∞ +∞ < > ≤ ≥ ≠ = ± × ÷".split()
 _HOPE = re.compile(r"\. ?I hope it is correct\.?$", re.IGNORECASE)
 _WRAPS = (
     *(("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]")),
-    *(("**", "**"), ("```", "```"), ("`", "`")),
+    *(("**", "**"), ("_", "_"), ("<answer>", "</answer>"), ("```", "```"), ("`", "`")),
 )
+_CLOSED = re.compile(r"(?<=[^\s>])\s?</(\w{1,20})>$")
+"""A tag that closes behind an answer what began before it."""
 _CHEERS = re.compile(
     "[\\s\ufe0f\u200d\u2611\u2705\u2713\u2714\u2728\u2b50\U0001f300-\U0001faff]{1,12}$"
 )
 """Ticks and faces behind an answer."""
+_TABLE = re.compile(
+    r"\|[^\n]{1,400}\|[ \t]{0,4}\n\|[ \t:|-]{3,400}\|[ \t]{0,4}\n((?:\|[^\n]{1,400}\|[ \t]{0,4}(?:\n|$)){1,64})"
+)
+"""A table that begins here, and the rows below its head."""
+_NAME = re.compile(r"([A-Za-z]\w{0,8})[ \t]{0,2}=[ \t$]{0,2}$")
+"""What a box is the value of."""
 _BLOCK = re.compile(r"[|>][-+]?[ \t]{0,4}\n")
 """How YAML announces that a value stands below."""
 _CORRECTED = re.compile(
@@ -168,7 +178,7 @@ def stated(text: str) -> str | None:
     if rest.startswith("###"):
         inner, closed, _ = rest[3:].partition("###")
         return _boxes(inner) or _verbatim(inner) if closed else stated(rest.lstrip("# "))
-    shown = _fence(rest) or _display(rest)
+    shown = _fence(rest) or _display(rest) or _table(rest)
     if shown is not None:
         return shown
     # "The total number of eggs is:" announces what stands below it, if that is one thing alone. A
@@ -281,6 +291,16 @@ def _display(text: str) -> str | None:
     return None
 
 
+def _table(text: str) -> str | None:
+    """A table that begins here: whole, or of a single column what stands below its head."""
+    table = _TABLE.match(text)
+    if table is None:
+        return None
+    cells = [row.strip().strip("|").strip() for row in table[1].splitlines()]
+    column = not any("|" in cell for cell in cells)
+    return _verbatim(", ".join(cells) if column else table[0])
+
+
 def _line(text: str) -> str | None:
     """The first line that says anything; a box or an environment that it opens is read to its end."""
     line = text.partition("\n")[0]
@@ -299,6 +319,7 @@ def _line(text: str) -> str | None:
 def _boxes(text: str, start: int = 0) -> str | None:
     """What is boxed from ``start`` on: one box, or several that stand side by side."""
     found: list[str] = []
+    names: list[str] = []
     at = start
     for box in _BOX.finditer(text, start):
         # A box within a box that was read already.
@@ -308,8 +329,13 @@ def _boxes(text: str, start: int = 0) -> str | None:
         if end is None or (found and not _BETWEEN.fullmatch(text, at, box.start())):
             break
         inner = _verbatim(text[box.end() : end])
+        name = _NAME.search(text, max(0, box.start() - 16), box.start())
+        names.append(name[1] if name else "")
         found.extend([] if inner is None else [inner])
         at = end + 1
+    # x and y are two values; x that is 1 or 2 has two.
+    if all(names) and len({*names}) == len(names) == len(found) > 1:
+        found = [f"{name} = {value}" for name, value in zip(names, found, strict=True)]
     return ", ".join(found) or None
 
 
@@ -333,6 +359,8 @@ def _verbatim(text: str) -> str | None:
 def _clean(text: str) -> str | None:
     """A line without the signs that typeset an answer; ``None`` when nothing is left."""
     text = _CHEERS.sub("", _HOPE.sub("", text.strip().lstrip("#").strip()))
+    tag = _CLOSED.search(text[-40:])
+    text = text[: -len(tag[0])] if tag is not None and f"<{tag[1]}" not in text else text
     # A bold sign that closes what opened before the answer, as in "the answer is **42**."
     text = re.sub(r"\*\*(?=\.?$)", "", text) if text.count("**") % 2 else text
     text = _SENTENCE.sub("", _LEAD.sub("", text))

@@ -429,10 +429,11 @@ def _without_tables(lines: Sequence[str], reply: Reply) -> Iterator[str]:
     # A head names the columns; a first cell that is a label names its row. Rows are read both
     # ways.
     heads: list[str | None] = []
+    labelled = False
     for line in lines:
         row = cells(line)
         if not row:
-            heads = []
+            heads, labelled = [], False
             yield line
             continue
         known = [names.get(key(cell.strip("*_`: "))) for cell in row]
@@ -441,10 +442,12 @@ def _without_tables(lines: Sequence[str], reply: Reply) -> Iterator[str]:
             if not is_rule:
                 yield from (f"{h}: {c}" for h, c in zip(heads, row, strict=True) if h)
         elif len(row) >= 2 and known[0] is not None and known[1] is None:
+            labelled = True
             yield f"{known[0]}: {_BREAK.sub(chr(10), ' | '.join(row[1:]))}"
         elif len(row) >= 2 and all(known):
             heads = known
-        elif not is_rule:
+        # Of a table that is an answer the rule is a part.
+        elif not (is_rule and labelled):
             yield line
 
 

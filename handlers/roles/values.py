@@ -39,7 +39,8 @@ _NUMBER = re.compile(r"[-+−]?(?:\d[\d,]{0,400}(?:\.\d{0,400})?|\.\d{1,400})(?:
 _PART = r"[-+−]?(?:\d{1,6}(?:\.\d{1,20})?|\.\d{1,20})(?:e-?\d{1,2})?"
 _SHARE = re.compile(
     rf"(?:\b(?P<between>between)[ \t]{{1,4}})?(?<![^\W_])(?P<part>{_PART})[ \t*_`]{{0,4}}"
-    r"(?:(?P<percent>\\?%|percent\b)|(?:/|out of\b)[ \t]{0,4}(?P<of>\d{1,6}(?:\.\d{1,6})?))?"
+    r"(?:(?P<percent>\\?%|percent\b)|(?:/|out of\b)[ \t]{0,4}(?P<of>\d{1,6}(?:\.\d{1,6})?)"
+    r"|(?:of|in)[ \t]{1,4}(?P<cases>\d{1,4})(?![.\d]))?"
     # "0.xx" is our own form, and no nought.
     r"(?![^\W_]|\.[x?])"
     r"(?P<to>[ \t]{0,4}(?:[-=]?>|[-–—→]|to\b)[ \t]{0,4}(?:[01]?\.\d|\d{1,3}[ \t]{0,2}%))?",
@@ -52,6 +53,14 @@ _BESIDE = re.compile(
     r"|\bsteps?[ \t]{0,2}\d{1,3}(?![.\d])|\b\d{1,3} (?:of (?:the )?(?:\d{1,3} )?)?steps?\b|~~[^~\n]{1,200}~~",
     re.IGNORECASE,
 )
+_SCALE = re.compile(
+    r"(?:\b(?:on|using)[ \t]{1,4}an?[ \t]{1,4})?(?:\bscale[ \t]{1,4}(?:of|from)[ \t]{1,4}|\bfrom[ \t]{1,4}|[\[(][ \t]{0,2})"
+    r"[01](?:\.0)?[ \t]{0,2}(?:,|-|–|—|to)[ \t]{0,2}(?P<top>1|5|10|100)(?:\.0)?(?![.\d])[ \t]{0,2}[\])]?",
+    re.IGNORECASE,
+)
+"""The scale that a reply names beside its share."""
+_WIDE = str.maketrans("０１２３４５６７８９．％／", "0123456789.%/")
+"""Figures and signs in the width of Chinese letters."""
 # Nobody writes thousands with a nought before them: 0,95 is 0.95, as half of Europe writes it.
 _COMMA = re.compile(r"(?<![\d.,])0,(?=\d{1,20}(?![\d.,]\d))")
 _EVEN = re.compile(r"(?<![\d.])50[ \t]{0,2}/[ \t]{0,2}50(?![\d.])")
@@ -125,14 +134,19 @@ def read_number(field: Field, raw: object) -> float:
     line = _string(raw).strip()[:LINE_CHARS]
     line = _without_echo(field, line)
     if field.unit:
-        share = _SHARE.search(_EVEN.sub("0.5", _COMMA.sub("0.", _BESIDE.sub("", line))))
+        line = _COMMA.sub("0.", _BESIDE.sub("", line.translate(_WIDE)))
+        scale = _SCALE.search(line)
+        share = _SHARE.search(_EVEN.sub("0.5", _SCALE.sub("", line)))
         if share is None:
             raise ValueError("holds no number")
         if share["to"] or share["between"]:
             raise ValueError("must be one number, not two")
         part, of = float(share["part"].replace("−", "-")), share["of"]
         # 8/10 and 80 % are shares; "8" alone is none, and is refused instead of being guessed to
-        # be out of ten.
+        # be out of ten, where no scale is named beside it.
+        if of is None and not share["percent"] and share["part"].isdecimal():
+            # "3 in 4" is of whole numbers: 0.9 in 2 of the cases is 0.9.
+            of = share["cases"] or (scale and scale["top"])
         if of is not None and float(of) > 0:
             return _unit(part / float(of))
         return _unit(part / 100 if share["percent"] else part)

@@ -160,6 +160,9 @@ def test_a_number(said: str, found: Any) -> None:
     [
         *((said, 0.85) for said in ("0.85", "85%", "85\\%", "85 percent", "17/20", "17 out of 20")),
         ("0", 0.0), ("1", 1.0), (".5", 0.5), ("**0.5**", 0.5), ("about 0.5, or 0.6", 0.5),
+        ("０．５", 0.5), ("５０％", 0.5), ("on a scale of 0 to 10, 8/10", 0.8), ("8 (on a scale from 1 to 10)", 0.8),
+        ("0.8 on a scale of 0 to 10", 0.8), ("[0, 10] 8/10", 0.8), ("85 on a scale of 0-100", 0.85), ("from 0 to 1: 0.7", 0.7),
+        ("1 in 4", 0.25), ("3 of 4", 0.75), ("0.9 in 2 of the cases", 0.9), ("11 (0-10)", None),
         ("8", None), ("3/0", None), ("1.01", None), ("-0.1", None), ("101%", None),
     ],
 )  # fmt: skip
