@@ -27,6 +27,10 @@ JUNK = [
     whole(None),
     whole(7),
     streamed(["half"], finish=None, done=False),
+    # As gateways, DeepSeek and vLLM end what they broke off.
+    whole("half", finish="error"),
+    whole("half", finish="insufficient_system_resource"),
+    streamed(["half"], finish="abort"),
     events(['{"choices": [{"delta": {"content": "a"}}]}', "{broken", "[DONE]"]),
 ]
 

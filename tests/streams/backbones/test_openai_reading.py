@@ -107,6 +107,63 @@ def test_an_error_with_status_200_is_the_error_it_says() -> None:
         assert fault.kind == "busy"
 
 
+def chunk(text: str, **more: Any) -> str:
+    return json.dumps({"choices": [{"index": 0, "delta": {"content": text}, **more}]})
+
+
+DIED = {"code": 502, "message": "the provider behind it is gone"}
+
+
+@pytest.mark.parametrize(
+    ("raw", "free"),
+    [
+        (events([json.dumps({"error": DIED})]).raw, True),
+        (events([chunk(""), json.dumps({"error": DIED}), "[DONE]"]).raw, True),
+        (events([chunk("half"), json.dumps({"error": DIED}), "[DONE]"]).raw, False),
+        (events([chunk("half"), chunk("", finish_reason="error", error=DIED)]).raw, False),
+        (
+            json.dumps(
+                {"choices": [{"message": {"content": ""}, "finish_reason": "error", "error": DIED}]}
+            ).encode(),
+            False,
+        ),
+        (
+            json.dumps(
+                {
+                    "error": DIED,
+                    "choices": [{"message": {"content": "half"}, "finish_reason": "error"}],
+                }
+            ).encode(),
+            False,
+        ),
+    ],
+)
+def test_an_error_that_broke_a_reply_off_is_the_error_and_may_be_charged(
+    raw: bytes, free: bool
+) -> None:
+    fault = read(raw)
+    assert isinstance(fault, Fault)
+    assert (fault.kind, fault.free) == ("failed", free)
+
+
+@pytest.mark.parametrize(
+    ("word", "finish"),
+    [
+        ("stop", "stop"),
+        (None, "stop"),
+        ("eos", "stop"),
+        ("MAX_TOKENS", "length"),
+        ("model_length", "length"),
+        ("content_filter: PROHIBITED_CONTENT", "refusal"),
+        ("RECITATION", "refusal"),
+    ],
+)
+def test_the_end_of_a_reply_is_known_by_every_server_s_word(word: str | None, finish: str) -> None:
+    heard = read(whole("half a thought", finish=word).raw)
+    assert isinstance(heard, Heard)
+    assert heard.finish == finish
+
+
 @given(ANY_TEXT)
 def test_what_is_sent_can_be_encoded_and_valid_text_is_left_alone(text: str) -> None:
     mended = encodable(text)

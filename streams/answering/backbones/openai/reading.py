@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
 import orjson
@@ -18,11 +18,17 @@ from streams.core.normalise import count
 
 Json: TypeAlias = dict[str, Any]
 
-# Gateways pass on the words of the provider behind them. An unknown word counts as the end of the
-# reply: what it holds decides whether it can be read.
+BROKEN = "broken"
+"""How a reply ends whose server gave up half-way: the model did not end it there."""
+# Gateways pass on the words of the provider behind them, in capitals or not, and some explain one behind a
+# colon. An unknown word counts as the end of the reply: what it holds decides whether it can be read.
 FINISHES = {
-    **dict.fromkeys(("length", "max_tokens", "MAX_TOKENS"), "length"),
-    **dict.fromkeys(("content_filter", "safety", "SAFETY", "refusal"), "refusal"),
+    **dict.fromkeys(
+        ("length", "max_tokens", "model_length", "model_context_window_exceeded"), "length"
+    ),
+    **dict.fromkeys(("content_filter", "safety", "refusal", "sensitive"), "refusal"),
+    **dict.fromkeys(("recitation", "blocklist", "prohibited_content", "spii"), "refusal"),
+    **dict.fromkeys(("error", "abort", "insufficient_system_resource", "network_error"), BROKEN),
 }
 MOST_VALUES = 1 << 21
 """Values of one JSON text that is read: three bytes make an empty list, and that takes eighty in memory."""
@@ -59,17 +65,27 @@ def read(raw: bytes, masked: Callable[[str], str] = as_it_is) -> Heard | Fault:
         return no_object(raw, masked)
     told = cast("Json", value)
     choices: object = told.get("choices")
-    # Some servers tell an error with a status of success, or in the midst of a stream.
-    if told.get("error") and not choices:
-        code = part(told, "error").get("code")
+    first = cast("list[object]", choices)[0] if isinstance(choices, list) and choices else None
+    choice = cast("Json", first) if isinstance(first, dict) else {}
+    reason = str(choice.get("finish_reason")).partition(":")[0].strip().lower()
+    finish = FINISHES.get(reason, "stop")
+    # Some servers tell an error with a status of success, in the midst of a stream, or within the choice that it
+    # broke off. Beside a reply that came to its end it takes nothing away.
+    error = choice.get("error")
+    if not error and (not choices or finish == BROKEN):
+        error = told.get("error")
+    if error:
+        code = part({"error": error}, "error").get("code")
         status = code if isinstance(code, int) and 400 <= code < 600 else 502
-        return of_status(status, told, masked=masked)
-    if not isinstance(choices, list) or not choices:
-        return Fault("junk", "a reply without choices")
-    choice: object = cast("list[object]", choices)[0]
-    if not isinstance(choice, dict):
-        return Fault("junk", "a choice that is no object")
-    return _completion(told, cast("Json", choice))
+        fault = of_status(status, {"error": error}, masked=masked)
+        # What came before it may be charged.
+        return replace(fault, free=fault.free and not choices)
+    if not isinstance(first, dict):
+        said = "a reply without choices" if first is None else "a choice that is no object"
+        return Fault("junk", said)
+    if finish == BROKEN:
+        return Fault("junk", f"a reply that its server broke off: {reason}")
+    return _completion(told, choice, finish)
 
 
 def no_object(raw: bytes, masked: Callable[[str], str] = as_it_is) -> Fault:
@@ -118,14 +134,13 @@ def model_ids(raw: bytes) -> list[str]:
     return [name for entry in objects(data) if (name := _name(entry.get("id")))]
 
 
-def _completion(told: Json, choice: Json) -> Heard | Fault:
+def _completion(told: Json, choice: Json, finish: str) -> Heard | Fault:
     message, usage = part(choice, "message"), part(told, "usage")
     content, refused = message.get("content"), message.get("refusal")
     text = content if isinstance(content, str) else None
     if isinstance(content, list):  # some servers send it in parts
         parts = objects(cast("object", content))
         text = "".join(some for each in parts if isinstance(some := each.get("text"), str))
-    finish = FINISHES.get(str(choice.get("finish_reason")), "stop")
     if isinstance(refused, str) and refused:
         text, finish = text or refused, "refusal"
     text = with_calls(text, message)

@@ -69,6 +69,8 @@ class _Whole:
             if not isinstance(each, dict) or cast("Json", each).get("index"):
                 continue
             choice = cast("Json", each)
+            if choice.get("error"):
+                self.told["error"] = choice["error"]
             delta, logprobs = choice.get("delta"), choice.get("logprobs")
             if isinstance(delta, dict):
                 piece = cast("Json", delta)
@@ -89,7 +91,10 @@ class _Whole:
     def completion(self) -> Json | None:
         """The body of a reply that was not streamed, or of the error that broke it off."""
         if "error" in self.told:
-            return {"error": self.told["error"]}
+            # Whether anything had come by then tells whether it may be charged.
+            came = any((*self.text, *self.thought)) or self.calls.every or "usage" in self.told
+            broken = [{"finish_reason": "error"}] if came else []
+            return {"error": self.told["error"], "choices": broken}
         # A reply that broke off would stand on the record for good, as if the model had ended
         # there. As junk it is asked for once more.
         if self.spoilt or not self.ended:
