@@ -107,8 +107,24 @@ def test_an_error_with_status_200_is_the_error_it_says() -> None:
         assert fault.kind == "busy"
 
 
-def chunk(text: str, **more: Any) -> str:
+def chunk(text: object, **more: Any) -> str:
     return json.dumps({"choices": [{"index": 0, "delta": {"content": text}, **more}]})
+
+
+THOUGHT = {"type": "thinking", "thinking": [{"type": "text", "text": "carry "}], "closed": True}
+THOUGHT_ON = {"type": "thinking", "thinking": "the one"}
+SAID = {"type": "text", "text": "It is 4"}
+
+
+def test_a_reply_in_parts_is_read_whole_and_streamed_and_its_thoughts_apart() -> None:
+    """Mistral's reasoning models send lists of parts, in both ways."""
+    pieces: list[Any] = [[THOUGHT], [THOUGHT_ON], [SAID], "2."]
+    heard = read(events([*map(chunk, pieces), chunk("", finish_reason="stop"), "[DONE]"]).raw)
+    parts = [THOUGHT, THOUGHT_ON, SAID, {"type": "text", "text": "2."}]
+    for each in (heard, read(whole(parts, usage=None).raw)):
+        assert isinstance(each, Heard)
+        assert (each.text, each.thought) == ("It is 42.", "carry the one")
+    assert isinstance(read(whole([THOUGHT]).raw), Fault)
 
 
 DIED = {"code": 502, "message": "the provider behind it is gone"}

@@ -12,7 +12,7 @@ import orjson
 
 from handlers.answers.extract import extract
 from streams.answering.backbones.openai.faults import MOST_SAID, Fault, as_it_is, of_status
-from streams.answering.backbones.openai.sse import is_stream, one_completion
+from streams.answering.backbones.openai.sse import is_stream, one_completion, said_in
 from streams.answering.backbones.openai.tools import with_calls
 from streams.core.normalise import count
 
@@ -136,11 +136,8 @@ def model_ids(raw: bytes) -> list[str]:
 
 def _completion(told: Json, choice: Json, finish: str) -> Heard | Fault:
     message, usage = part(choice, "message"), part(told, "usage")
-    content, refused = message.get("content"), message.get("refusal")
-    text = content if isinstance(content, str) else None
-    if isinstance(content, list):  # some servers send it in parts
-        parts = objects(cast("object", content))
-        text = "".join(some for each in parts if isinstance(some := each.get("text"), str))
+    text, thought = said_in(message.get("content"))
+    refused = message.get("refusal")
     if isinstance(refused, str) and refused:
         text, finish = text or refused, "refusal"
     text = with_calls(text, message)
@@ -161,7 +158,9 @@ def _completion(told: Json, choice: Json, finish: str) -> Heard | Fault:
     every = named if len(named) == len(tokens) else ()
     return Heard(
         text=text or "",
-        thought=_name(message.get("reasoning_content")) or _name(message.get("reasoning")),
+        thought=_name(message.get("reasoning_content"))
+        or _name(message.get("reasoning"))
+        or thought,
         finish=finish,
         model=_name(told.get("model")),
         prompt_tokens=count(usage.get("prompt_tokens")),

@@ -16,6 +16,23 @@ _EVENT = re.compile(rb"^data:([^\n]*)", re.MULTILINE)
 _STARTS = (b"data:", b":", b"event:", b"id:", b"retry:")
 
 
+def said_in(content: object) -> tuple[str | None, str | None]:
+    """What a message says and what was thought before it: a text, or parts of both, as some servers send them."""
+    parts = cast("list[object]", content) if isinstance(content, list) else []
+    kinds = [cast("Json", each).get("thinking") for each in parts if isinstance(each, dict)]
+    texts, thoughts = texts_in(content), [text for each in kinds for text in texts_in(each)]
+    return "".join(texts) if texts else None, "".join(thoughts) if thoughts else None
+
+
+def texts_in(content: object) -> list[str]:
+    """A text, or those of a list of parts; none where it is neither."""
+    if isinstance(content, str):
+        return [content]
+    parts = cast("list[object]", content) if isinstance(content, list) else []
+    texts = [cast("Json", each).get("text") for each in parts if isinstance(each, dict)]
+    return [text for text in texts if isinstance(text, str)]
+
+
 def is_stream(raw: bytes) -> bool:
     """Whether a body is server-sent events; some servers stream unasked, some never do."""
     # Told by the body and not by its header, which some servers get wrong. A line that only keeps
@@ -76,9 +93,14 @@ class _Whole:
                 piece = cast("Json", delta)
                 # A server that has both names for its thoughts sends them twice.
                 thinks = "reasoning_content" if piece.get("reasoning_content") else "reasoning"
-                places = {"content": self.text, "refusal": self.refusal, thinks: self.thought}
-                for name, texts in places.items():
-                    if isinstance(value := piece.get(name), str):
+                text, thought = said_in(piece.get("content"))
+                for value, texts in (
+                    (text, self.text),
+                    (thought, self.thought),
+                    (piece.get("refusal"), self.refusal),
+                    (piece.get(thinks), self.thought),
+                ):
+                    if isinstance(value, str):
                         texts.append(value)
                 self.calls.take(piece)
             if isinstance(logprobs, dict):
