@@ -111,6 +111,37 @@ def chunk(text: object, **more: Any) -> str:
     return json.dumps({"choices": [{"index": 0, "delta": {"content": text}, **more}]})
 
 
+@pytest.mark.parametrize(
+    ("usage", "completion"),
+    [
+        # As xAI counts, and as Gemini's own OpenAI endpoint does.
+        ({"total_tokens": 135, "completion_tokens_details": {"reasoning_tokens": 94}}, 103),
+        ({"total_tokens": 135}, 103),
+        # As everybody else counts: thoughts are among the completion's.
+        ({"total_tokens": 41, "completion_tokens_details": {"reasoning_tokens": 7}}, 9),
+        ({"total_tokens": 41}, 9),
+        ({}, 9),
+        ({"total_tokens": 10}, 9),
+        # Whatever the rest may be.
+        ({"total_tokens": 135, "completion_tokens_details": {"reasoning_tokens": 7}}, 9),
+        ({"total_tokens": 135, "prompt_tokens_details": {"cached_tokens": 94}}, 9),
+    ],
+)
+def test_thoughts_that_only_the_total_counts_are_the_completion_s(
+    usage: dict[str, Any], completion: int
+) -> None:
+    heard = read(whole("x", usage={"prompt_tokens": 32, "completion_tokens": 9} | usage).raw)
+    assert isinstance(heard, Heard)
+    assert heard.completion_tokens == completion
+
+
+def test_tokens_that_deepseek_had_read_before_are_known() -> None:
+    usage = {"prompt_tokens": 12, "completion_tokens": 9, "prompt_cache_hit_tokens": 8}
+    heard = read(whole("x", usage=usage).raw)
+    assert isinstance(heard, Heard)
+    assert heard.cached_tokens == 8
+
+
 THOUGHT = {"type": "thinking", "thinking": [{"type": "text", "text": "carry "}], "closed": True}
 THOUGHT_ON = {"type": "thinking", "thinking": "the one"}
 SAID = {"type": "text", "text": "It is 4"}

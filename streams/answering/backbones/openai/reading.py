@@ -164,13 +164,33 @@ def _completion(told: Json, choice: Json, finish: str) -> Heard | Fault:
         finish=finish,
         model=_name(told.get("model")),
         prompt_tokens=count(usage.get("prompt_tokens")),
-        completion_tokens=count(usage.get("completion_tokens")),
+        completion_tokens=written(usage),
         reasoning_tokens=count(part(usage, "completion_tokens_details").get("reasoning_tokens")),
-        cached_tokens=count(part(usage, "prompt_tokens_details").get("cached_tokens")),
+        cached_tokens=cached_in(usage),
         logprob=_mean([value for _, value in tokens]),
         token_logprobs=every or None,
         answer_logprob=_mean(_of_answer(text or "", every)),
     )
+
+
+def written(usage: Json) -> int | None:
+    """Completion tokens, thoughts among them: some servers count and charge for those in the total alone."""
+    prompt, completion = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
+    total = count(usage.get("total_tokens"))
+    if prompt is None or completion is None or total is None:
+        return completion
+    beyond = max(total - prompt - completion, 0)
+    thought = count(part(usage, "completion_tokens_details").get("reasoning_tokens"))
+    # Where neither thoughts nor cached tokens are counted apart, thoughts are all that it can be. What else a
+    # total may hold is nobody's guess.
+    is_thought = beyond == thought or (thought is None and not cached_in(usage))
+    return completion + beyond if is_thought else completion
+
+
+def cached_in(usage: Json) -> int | None:
+    """Tokens of the prompt that the server had read before; one provider counts them under a name of its own."""
+    told = count(part(usage, "prompt_tokens_details").get("cached_tokens"))
+    return count(usage.get("prompt_cache_hit_tokens")) if told is None else told
 
 
 def _name(value: object) -> str | None:
