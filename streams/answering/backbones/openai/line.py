@@ -15,6 +15,8 @@ from streams.answering.backbones.openai.options import Options, Site
 from streams.answering.backbones.openai.proxies import need_http_proxy
 from streams.answering.backbones.openai.raised import fault_of
 from streams.answering.backbones.openai.rates import hold_back
+from streams.answering.backbones.openai.reading import is_whole
+from streams.answering.backbones.openai.sse import says_end
 from streams.answering.backbones.openai.transport import MOST_BYTES, TooLong, client, pieces
 from streams.core.backbone import SetupBroken
 from streams.support.extras import install
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 LOOKS = 16
 """Rounds of the loop between the end of an attempt's time and the end of the attempt."""
+LINGERS_S = 0.5
+"""How long a stream that said its end may go on: as a rule it ends at once, and its connection is used again."""
 
 
 def need_client() -> None:
@@ -103,11 +107,16 @@ class ChatTransport:
         # Only here: whoever spells a backbone and never asks it need not wait for the client to load.
         from openai import AsyncStream
 
-        clock = Clock(self.options, timeout_s)
+        clock, found = Clock(self.options, timeout_s), bytearray()
         try:
             async with clock.limit:
-                return await self._read(await sending(self._client, AsyncStream[object]), clock)
+                stream = await sending(self._client, AsyncStream[object])
+                return await self._read(stream, found, clock)
         except Exception as error:
+            # A reply that is all there was paid for, whatever becomes of its connection: some servers leave that
+            # open, or break it off.
+            if is_whole(found):
+                return Arrived(bytes(found))
             # First of all: what the transport raises when our clock ends it looks like a connection
             # that broke.
             if clock.limit.expired():
@@ -120,9 +129,11 @@ class ChatTransport:
         finally:
             clock.close()
 
-    async def _read(self, stream: AsyncStream[object], clock: Clock) -> Arrived | Fault:
+    async def _read(
+        self, stream: AsyncStream[object], found: bytearray, clock: Clock
+    ) -> Arrived | Fault:
         """The body, piece by piece: each shows that the endpoint is still at work."""
-        found, came = bytearray(), 0
+        came, ended = 0, False
         try:
             async with aclosing(pieces(stream.response)) as coming:
                 async for piece in coming:
@@ -132,6 +143,9 @@ class ChatTransport:
                     # an endpoint that hangs.
                     self.state.pieces += 1
                     clock.heard()
+                    if not ended and says_end(found, len(piece)):
+                        ended = True
+                        clock.lingers()
         except TooLong:
             return Fault("junk", f"a reply of more than {MOST_BYTES >> 20} MiB")
         finally:
@@ -165,6 +179,13 @@ class Clock:
     def heard(self) -> None:
         """Something came: the silence begins anew."""
         self.until = min(self.last, self.loop.time() + self.idle_s)
+
+    def lingers(self) -> None:
+        """All has come: what is left of the time is short."""
+        self.last = min(self.last, self.loop.time() + LINGERS_S)
+        self.heard()
+        self._next.cancel()
+        self._next = self.loop.call_at(self.until, self._due, 0)
 
     def _due(self, looked: int) -> None:
         if self.loop.time() < self.until:

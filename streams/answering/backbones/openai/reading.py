@@ -88,6 +88,13 @@ def read(raw: bytes, masked: Callable[[str], str] = as_it_is) -> Heard | Fault:
     return _completion(told, choice, finish)
 
 
+def is_whole(raw: bytes | bytearray) -> bool:
+    """Whether a body is all there, although nobody said that it is at its end."""
+    body = bytes(raw)
+    value = one_completion(body, parse) if is_stream(body) else parse(body)
+    return isinstance(value, dict)
+
+
 def no_object(raw: bytes, masked: Callable[[str], str] = as_it_is) -> Fault:
     """What a body stands for that is no JSON object: garbled, or a page of somebody in between."""
     shown = masked(raw[:MOST_SAID].decode("latin-1"))[:80].encode("latin-1")

@@ -13,6 +13,7 @@ Json: TypeAlias = dict[str, Any]
 MOST_CHUNKS = 1 << 18
 """Tokens that a reply streams one by one; the longest of today's models end at half of it."""
 _EVENT = re.compile(rb"^data:([^\n]*)", re.MULTILINE)
+_END = re.compile(rb"^data:[ \t]*\[DONE\]", re.MULTILINE)
 _STARTS = (b"data:", b":", b"event:", b"id:", b"retry:")
 
 
@@ -38,6 +39,12 @@ def is_stream(raw: bytes) -> bool:
     # Told by the body and not by its header, which some servers get wrong. A line that only keeps
     # the connection open may come first.
     return raw[:64].lstrip().startswith(_STARTS)
+
+
+def says_end(raw: bytes | bytearray, new: int) -> bool:
+    """Whether so many last bytes of a body say that a stream is at its end."""
+    # A line of JSON holds no line's end, so no text of a reply can look like this. It may come in two pieces.
+    return _END.search(raw, max(len(raw) - new - 16, 0)) is not None
 
 
 def one_completion(raw: bytes, parse: Callable[[bytes], object]) -> Json | None:
