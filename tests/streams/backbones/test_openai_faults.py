@@ -47,6 +47,9 @@ QUOTA = "You exceeded your current quota, please check your plan and billing det
         (413, {}, "error"),
         (451, {}, "error"),
         (408, {}, "failed"),
+        (424, {"message": "Request failed during generation"}, "failed"),
+        (498, {"code": "capacity_exceeded"}, "busy"),
+        (499, {}, "failed"),
         (500, {}, "failed"),
         (503, {}, "busy"),
         (504, {}, "failed"),
@@ -88,6 +91,7 @@ def test_any_body_is_understood_somehow(status: int, body: Any) -> None:
         (CAPPED, Fault("error", "bad role"), None),
         (CAPPED, Fault("lost", "max_tokens"), None),
         (CAPPED, Fault("error", "max_tokens is too large"), {"model": "m"}),
+        (CAPPED, Fault("error", "`inputs` tokens + `max_new_tokens` must be <= 9"), {"model": "m"}),
     ],
 )
 def test_a_cap_that_is_too_large_is_left_to_the_endpoint(

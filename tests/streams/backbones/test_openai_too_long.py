@@ -62,7 +62,36 @@ def n_ctx() -> Answer:
     return fails(400, None, "prompt of 5021 tokens does not fit n_ctx = 4096", type="invalid")
 
 
-WORDINGS = (openai, anthropic, gemini, bedrock, vllm, llama_cpp, n_ctx)
+def tgi() -> Answer:
+    said = "Input validation error: `inputs` must have less than 1024 tokens. Given: 1500"
+    return fails(422, None, said, type="validation")
+
+
+def together() -> Answer:
+    said = "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193. Given: 9001 `inputs` tokens"
+    return fails(422, None, said, type="invalid_request_error")
+
+
+def xai() -> Answer:
+    said = "This model's maximum prompt length is 131072 but the request contains 200021 tokens."
+    return fails(400, None, said)
+
+
+def moonshot() -> Answer:
+    return fails(400, None, "Invalid request: Your request exceeded model token limit: 8192")
+
+
+def qwen() -> Answer:
+    return fails(400, "invalid_parameter_error", "Range of input length should be [1, 30720]")
+
+
+def groq() -> Answer:
+    said = "Request too large for model `m` on tokens per minute (TPM): Limit 6000, Requested 9021"
+    return fails(413, "rate_limit_exceeded", said, type="tokens")
+
+
+SERVERS = (openai, anthropic, gemini, bedrock, vllm, llama_cpp, n_ctx, tgi)
+WORDINGS = (*SERVERS, together, xai, moonshot, qwen, groq)
 
 
 def narrow(most: int, how: Any) -> Script:

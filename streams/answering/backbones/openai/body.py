@@ -17,7 +17,7 @@ from streams.core.normalise import encodable
 CAP_NAMES = ("max_tokens", "max_completion_tokens")  # the older name is the one every server knows
 NEEDED = frozenset({"model", "messages"})
 Body: TypeAlias = dict[str, Any]
-_ABOUT_SIZE = re.compile(r"max_(?:completion_)?tokens|context|completion", re.IGNORECASE)
+_ABOUT_SIZE = re.compile(r"max_(?:completion_|new_)?tokens|context|completion", re.IGNORECASE)
 _SEEDS = 1 << 31  # some servers keep a seed in 32 bits
 
 

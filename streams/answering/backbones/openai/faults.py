@@ -41,14 +41,15 @@ ONCE_MORE: frozenset[Kind] = frozenset({"timeout", "junk"})
 
 # A wrong path looks like a wrong model (404, 405): both are for a person to set right. Whoever puts
 # us off with 503 or 529 is there, so this must not open the breaker; 408, 409 and 425 are failures
-# that the next attempt need not meet.
+# that the next attempt need not meet. 424 is TGI's word for a model that failed, 498 Groq's for no room, 499 a
+# gateway's for a call that it let go.
 BY_STATUS: dict[int, Kind] = {
     **dict.fromkeys((401, 403), "auth"),
     407: "proxy",
     **dict.fromkeys((404, 405, 410, 415), "model"),
     402: "quota",
-    **dict.fromkeys((408, 409, 425), "failed"),
-    **dict.fromkeys((429, 503, 529), "busy"),
+    **dict.fromkeys((408, 409, 424, 425, 499), "failed"),
+    **dict.fromkeys((429, 498, 503, 529), "busy"),
 }
 _SPENT = re.compile(
     r"insufficient[_ ](?:quota|balance|funds|credit)|billing_(?:hard|not)|out of credit|"
@@ -63,7 +64,10 @@ _PASSES = re.compile(
 _FILTERED = re.compile(r"content_filter|content_policy|flagged_input|moderation", re.IGNORECASE)
 _TOO_LONG = re.compile(
     r"context[_ ](?:length|window|size)|maximum context|prompt is too long|too many tokens|n_ctx|"
-    r"input is too long|input token count|maximum (?:number of tokens|model length)",
+    r"input is too long|input token count|maximum (?:number of tokens|model length|prompt length)|"
+    # TGI and who runs it, Moonshot, Qwen, and who counts a prompt against a minute's tokens.
+    r"inputs\W{1,3}(?:tokens|must have less than)|exceeded model token limit|range of input length|"
+    r"request too large",
     re.IGNORECASE,
 )
 # Refused like any other, and for ever: the prompt alone is more than a minute's tokens.

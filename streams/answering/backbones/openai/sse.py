@@ -19,9 +19,10 @@ _STARTS = (b"data:", b":", b"event:", b"id:", b"retry:")
 
 def said_in(content: object) -> tuple[str | None, str | None]:
     """What a message says and what was thought before it: a text, or parts of both, as some servers send them."""
+    texts = texts_in(content)
     parts = cast("list[object]", content) if isinstance(content, list) else []
     kinds = [cast("Json", each).get("thinking") for each in parts if isinstance(each, dict)]
-    texts, thoughts = texts_in(content), [text for each in kinds for text in texts_in(each)]
+    thoughts = [text for each in kinds for text in texts_in(each)]
     return "".join(texts) if texts else None, "".join(thoughts) if thoughts else None
 
 
