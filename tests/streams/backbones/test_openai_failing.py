@@ -68,6 +68,14 @@ def test_the_moments_faults_are_retried_and_counted(answer: Answer) -> None:
     assert (reply.text, reply.attempts) == ("ok", 3)
 
 
+@pytest.mark.parametrize(
+    ("status", "free"), [(408, False), (504, False), (524, False), (500, True)]
+)
+def test_what_a_gateway_waited_for_no_longer_may_be_charged(status: int, free: bool) -> None:
+    reply = one(in_turn(fails(status), whole("ok")))
+    assert (reply.text, reply.attempts, reply.free) == ("ok", 2, free)
+
+
 @pytest.mark.parametrize("answer", [drops("before"), drops("middle"), fails(500), fails(429)])
 def test_unreachable_after_the_last_attempt(answer: Answer) -> None:
     with serving(always(answer)) as endpoint:

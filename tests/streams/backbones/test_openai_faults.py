@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.answering.backbones.openai.body import uncapped
-from streams.answering.backbones.openai.faults import Fault, of_status
+from streams.answering.backbones.openai.faults import GAVE_UP, Fault, of_status
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -80,7 +80,7 @@ def test_a_refused_key_is_not_repeated() -> None:
 @given(status=st.integers(400, 599), body=JSON)
 def test_any_body_is_understood_somehow(status: int, body: Any) -> None:
     fault = of_status(status, body)
-    assert fault.free
+    assert fault.free == (status not in GAVE_UP)
     assert len(fault.detail) <= 300
 
 

@@ -51,6 +51,8 @@ BY_STATUS: dict[int, Kind] = {
     **dict.fromkeys((408, 409, 424, 425, 499), "failed"),
     **dict.fromkeys((429, 498, 503, 529), "busy"),
 }
+GAVE_UP = frozenset({408, 499, 504, 524})
+"""Somebody in between waited for the model no longer, which may have worked on, and be charged for."""
 _SPENT = re.compile(
     r"insufficient[_ ](?:quota|balance|funds|credit)|billing_(?:hard|not)|out of credit|"
     r"credit balance is too low",
@@ -174,7 +176,8 @@ def of_status(
     shown = " ".join(" ".join(said[:1] if kind == "auth" else said).split())
     detail = f"HTTP {status} {shown}".strip()[:MOST_SHOWN]
     excludes = _EXCLUDES.search(everything) is not None
-    return Fault(kind, detail, pause, free=True, names=names, excludes=excludes)
+    free = status not in GAVE_UP
+    return Fault(kind, detail, pause, free=free, names=names, excludes=excludes)
 
 
 def _error(body: object) -> dict[str, Any]:
