@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from schemas.vectors import HALF_LIMIT
-from streams.answering.backbones.openai.faults import Fault, as_it_is, of_status
-from streams.answering.backbones.openai.reading import no_object, objects, parse, part
+from streams.answering.backbones.openai.faults import Fault, as_it_is
+from streams.answering.backbones.openai.reading import no_object, objects, of_error, parse, part
 from streams.core.normalise import count
 
 
@@ -37,7 +37,7 @@ def read_vectors(
         return no_object(raw, masked)
     told = cast("dict[str, Any]", value)
     if told.get("error") and not told.get("data"):
-        return of_status(502, told, masked=masked)
+        return of_error(told["error"], masked)
     data = objects(told.get("data"))
     # By the index and not by the order: servers may send a batch as its parts get ready.
     placed = {str(each.get("index", at)): each.get("embedding") for at, each in enumerate(data)}

@@ -133,7 +133,13 @@ def test_retries_are_capped_and_a_pause_asked_for_is_kept_by_all() -> None:
 
 @pytest.mark.parametrize(
     ("fault", "code"),
-    [(fails(401), "auth"), (fails(404), "model"), (fails(402), "quota"), (fails(400), "model")],
+    [
+        (fails(401), "auth"),
+        (fails(404), "model"),
+        (fails(402), "quota"),
+        (fails(400), "model"),
+        (Answer(raw=b'{"error": {"code": 401, "message": "no such key"}}'), "auth"),
+    ],
 )
 def test_a_broken_set_up_is_told_at_once(fault: Answer, code: str) -> None:
     with serving(lambda _: fault) as endpoint:

@@ -75,9 +75,7 @@ def read(raw: bytes, masked: Callable[[str], str] = as_it_is) -> Heard | Fault:
     if not error and (not choices or finish == BROKEN):
         error = told.get("error")
     if error:
-        code = part({"error": error}, "error").get("code")
-        status = code if isinstance(code, int) and 400 <= code < 600 else 502
-        fault = of_status(status, {"error": error}, masked=masked)
+        fault = of_error(error, masked)
         # What came before it may be charged.
         return replace(fault, free=fault.free and not choices)
     if not isinstance(first, dict):
@@ -86,6 +84,13 @@ def read(raw: bytes, masked: Callable[[str], str] = as_it_is) -> Heard | Fault:
     if finish == BROKEN:
         return Fault("junk", f"a reply that its server broke off: {reason}")
     return _completion(told, choice, finish)
+
+
+def of_error(error: object, masked: Callable[[str], str] = as_it_is) -> Fault:
+    """What an error stands for that came with a status of success; the status that it should have had is its code."""
+    code = cast("Json", error).get("code") if isinstance(error, dict) else None
+    status = code if isinstance(code, int) and 400 <= code < 600 else 502
+    return of_status(status, {"error": error}, masked=masked)
 
 
 def is_whole(raw: bytes | bytearray) -> bool:
