@@ -38,6 +38,15 @@ def test_a_stream_adds_up_to_the_whole(texts: list[str]) -> None:
     assert read(streamed(texts).raw) == read(whole("".join(texts)).raw)
 
 
+@pytest.mark.parametrize(
+    "kept_open", [b": still here\n\n", b"data:\n\n", b"\n" * 99, b"data: \r\n\r\n"]
+)
+def test_what_only_keeps_a_connection_open_is_no_part_of_a_stream(kept_open: bytes) -> None:
+    raw = streamed(["one ", "two"]).raw
+    heard = read(kept_open + raw.replace(b"\n\n", b"\n\n" + kept_open))
+    assert heard == read(raw)
+
+
 @given(SHAPED)
 def test_any_json_is_read_somehow(value: Any) -> None:
     raw = json.dumps(value).encode()

@@ -14,7 +14,7 @@ MOST_CHUNKS = 1 << 18
 """Tokens that a reply streams one by one; the longest of today's models end at half of it."""
 _EVENT = re.compile(rb"^data:([^\n]*)", re.MULTILINE)
 _END = re.compile(rb"^data:[ \t]*\[DONE\]", re.MULTILINE)
-_STARTS = (b"data:", b":", b"event:", b"id:", b"retry:")
+_STARTS = re.compile(rb"\s*+(?:data|event|id|retry)?:")
 
 
 def said_in(content: object) -> tuple[str | None, str | None]:
@@ -37,9 +37,9 @@ def texts_in(content: object) -> list[str]:
 
 def is_stream(raw: bytes) -> bool:
     """Whether a body is server-sent events; some servers stream unasked, some never do."""
-    # Told by the body and not by its header, which some servers get wrong. A line that only keeps
-    # the connection open may come first.
-    return raw[:64].lstrip().startswith(_STARTS)
+    # Told by the body and not by its header, which some servers get wrong. Lines that only keep
+    # the connection open may come first, empty ones too.
+    return _STARTS.match(raw) is not None
 
 
 def says_end(raw: bytes | bytearray, new: int) -> bool:
@@ -58,7 +58,8 @@ def one_completion(raw: bytes, parse: Callable[[bytes], object]) -> Json | None:
         data = found[1].strip()
         if data == b"[DONE]":
             whole.ended = True
-        else:
+        # An event without data only keeps the connection open.
+        elif data:
             whole.take(parse(data))
         # The bytes of a body are bounded already; this bounds the work that the smallest chunks
         # make.
