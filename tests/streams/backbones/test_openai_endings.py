@@ -10,7 +10,7 @@ import pytest
 
 from streams.answering.backbones.openai import OpenAIBackbone, Options
 from streams.answering.backbones.openai.line import LINGERS_S
-from streams.core.backbone import ModelReply, Unreachable
+from streams.core.backbone import ModelReply, SetupBroken, Unreachable
 from tests.endpoint import streamed, whole
 from tests.hostile import Hostile, Talk, talking
 from tests.streams.backbones.asking import QUICK, asking
@@ -73,6 +73,21 @@ def test_nobody_waits_for_long_behind_the_last_word() -> None:
         took = asked(server).seconds
     assert took is not None
     assert took < LINGERS_S + 2
+
+
+@pytest.mark.parametrize(("status", "silence"), [(429, "busy"), (500, "error")])
+def test_a_refusal_that_breaks_off_is_that_refusal(status: int, silence: str) -> None:
+    raw = b"HTTP/1.1 %d X\r\ncontent-length: 500\r\n\r\n{" % status
+    with talking(lambda _: [raw]) as server, pytest.raises(Unreachable) as caught:
+        asked(server)
+    assert (caught.value.tried.silence, caught.value.tried.free) == (silence, True)
+
+
+def test_a_refused_key_ends_the_worker_where_its_words_break_off() -> None:
+    raw = b"HTTP/1.1 401 X\r\ntransfer-encoding: chunked\r\n\r\nff\r\n{"
+    with talking(lambda _: [raw]) as server, pytest.raises(SetupBroken) as caught:
+        asked(server)
+    assert caught.value.code == "auth"
 
 
 def test_half_a_reply_is_none() -> None:

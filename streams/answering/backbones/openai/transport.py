@@ -126,7 +126,8 @@ def refusing(site: Site, judge: Judge) -> Callable[[Response], Awaitable[None]]:
             async with aclosing(pieces(response, MOST_TOLD)) as coming:
                 async for piece in coming:
                     raw += piece
-        except TooLong:  # more than an error takes: no part of it is looked at
+        except Exception:
+            # More than an error takes, or it broke off: no part of it is looked at, and the status tells enough.
             raw.clear()
         if 300 <= status < 400:
             to = shown(site.masked(response.headers.get("location", ""))) or "no location"
