@@ -140,16 +140,29 @@ def _lines(path: Path) -> Iterator[Entry]:
                 if not isinstance(value, Mapping):
                     raise ValueError("not an object")
                 said = dict(cast("Mapping[str, Any]", value))
-                # A misspelled field would silently become an unknown number; so no stranger passes.
-                for name in said.keys() - {*_ASKED, "draw", *_TEXTS, *_NUMBERS}:
-                    raise ValueError(f"unknown field {name!r}")
-                if not isinstance(said.get("text"), str):
-                    raise ValueError("no text")
+                known = _known(said)
                 reply: dict[str, Any] = {"finish": "stop", "model": "recorded"}
-                reply |= {name: said[name] for name in (*_TEXTS, *_NUMBERS) if name in said}
-                yield Entry(_key(said), int(said.get("draw", 0)), ModelReply(**reply), where)
+                reply |= {name: known[name] for name in (*_TEXTS, *_NUMBERS) if name in known}
+                yield Entry(_key(said), int(known.get("draw", 0)), ModelReply(**reply), where)
             except (ValueError, TypeError) as error:
                 raise ValueError(f"{where}: {error}") from None
+
+
+def _known(said: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a line that say something: null is unknown, as what is left out is. Raises ``ValueError``."""
+    # A misspelled field would silently become an unknown number; so no stranger passes.
+    for name in said.keys() - {*_ASKED, "draw", *_TEXTS, *_NUMBERS}:
+        raise ValueError(f"unknown field {name!r}")
+    if not isinstance(said.get("text"), str):
+        raise ValueError("no text")
+    known = {name: value for name, value in said.items() if value is not None}
+    for name, value in known.items():
+        if name in _TEXTS and not isinstance(value, str):
+            raise ValueError(f"{name} must be a text")
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if name in ("draw", *_NUMBERS) and not is_number:
+            raise ValueError(f"{name} must be a number")
+    return known
 
 
 def _key(said: Mapping[str, Any]) -> str:
