@@ -53,7 +53,14 @@ class Options:
     extra_body: str = ""
 
     def __post_init__(self) -> None:
-        # Looked at here, where the option was written, and not at the first call of a worker.
+        # Looked at here, where the option was written, and not at the first call of a worker. Without
+        # time every call would be recorded as a timeout, and might be paid for.
+        for name in ("max_connections", "max_attempts", "connect_s", "timeout_s", "idle_s"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"openai option {name} must be more than 0")
+        for name in ("hedge_s", "backoff_s", "longest_pause_s"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"openai option {name} must be at least 0")
         for name in ("chat_template_kwargs", "extra_body"):
             text = getattr(self, name)
             try:

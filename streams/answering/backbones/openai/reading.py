@@ -88,9 +88,10 @@ def read(raw: bytes, masked: Callable[[str], str] = as_it_is) -> Heard | Fault:
 
 def of_error(error: object, masked: Callable[[str], str] = as_it_is) -> Fault:
     """What an error stands for that came with a status of success; the status that it should have had is its code."""
-    code = cast("Json", error).get("code") if isinstance(error, dict) else None
+    told: Json = {"error": error}
+    code = part(told, "error").get("code")
     status = code if isinstance(code, int) and 400 <= code < 600 else 502
-    return of_status(status, {"error": error}, masked=masked)
+    return of_status(status, told, masked=masked)
 
 
 def is_whole(raw: bytes | bytearray) -> bool:
