@@ -134,10 +134,25 @@ def innermost(error: BaseException) -> str:
     return str(inner) or type(inner).__name__
 
 
+def is_text(schema: Any) -> bool:
+    """Whether a property may be a text: its type, one of its types, or one of the ways that it may be."""
+    if not isinstance(schema, dict):  # true and false are schemas too
+        return False
+    told = cast("dict[str, Any]", schema)
+    ways = [told, *(told.get("anyOf") or ()), *(told.get("oneOf") or ())]
+    types = [cast("dict[str, Any]", each).get("type") for each in ways if isinstance(each, dict)]
+    return "string" in types or any(isinstance(each, list) and "string" in each for each in types)
+
+
 def fitted(schema: Mapping[str, Any], said: Mapping[str, str | int]) -> dict[str, str | int]:
     """Our arguments under the names that a tool's schema has for them; what it has none for is left out."""
-    properties: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
-    texts = [name for name, each in properties.items() if each.get("type") == "string"]
+    properties: Mapping[str, Any] = schema.get("properties") or {}
+    needed = schema.get("required") or ()
+    # What has to be said comes first: a text that may be left out is seldom what is looked for.
+    texts = sorted(
+        filter(lambda name: is_text(properties[name]), properties),
+        key=lambda name: name not in needed,
+    )
     counts = [name for name in COUNTS if name in properties]
     found: dict[str, str | int] = {}
     for name, value in said.items():

@@ -137,4 +137,10 @@ def test_arguments_fit_the_schema() -> None:
     schema = {"properties": {"q": {"type": "string"}, "top_k": {"type": "integer"}}}
     assert fitted(schema, {"query": "a", "topk": 2}) == {"q": "a", "top_k": 2}
     assert fitted({"properties": {}}, {"query": "a"}) == {}
+    # As JSON Schema allows: any value at all, a text or nothing in both its spellings, and who must be told.
+    anything = {"any": True, "q": {"anyOf": [{"type": "string"}, {"type": "null"}]}}
+    assert fitted({"properties": anything}, {"query": "a"}) == {"q": "a"}
+    assert fitted({"properties": {"q": {"type": ["string", "null"]}}}, {"query": "a"}) == {"q": "a"}
+    two = {"site": {"type": "string"}, "words": {"type": "string"}}
+    assert fitted({"properties": two, "required": ["words"]}, {"query": "a"}) == {"words": "a"}
     assert fitted({}, {"query": "a"}) == {}
