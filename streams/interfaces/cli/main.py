@@ -37,7 +37,8 @@ def main(arguments: list[str] | None = None) -> int:
             if getattr(sys, name) is None:
                 setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
         sys.exit(main(sys.argv[1:]))
-    before = os.umask(PRIVATE)
+    before, commanded = os.umask(PRIVATE), FLAGS.commanded
+    FLAGS.commanded = True
     try:
         # Taken out before typer sees them, since they may stand anywhere: typer knows only
         # options of a command, behind its name.
@@ -62,6 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
         return OK
     finally:
         os.umask(before)
+        FLAGS.commanded = commanded
 
 
 def _run(arguments: list[str]) -> int:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from schemas.faults import first_fault
 from schemas.identity import names_a_file
 from streams.interfaces.cli.errors import SETUP, UNREACHABLE, CliError, usage
+from streams.interfaces.cli.flags import FLAGS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -109,7 +110,9 @@ def world_of(models: Models, *, patient: bool = True, totals: Totals | None = No
 
     named = _named(models)
     embedder = named.pop(EMBEDDER, None) or load().embedder
-    log_as_asked()
+    # A program's handlers are its own: ours would take their place, and theirs be closed.
+    if FLAGS.commanded:
+        log_as_asked()
     config = backbone_config(models)
     # One a spelling, not one a role: roles that share a backbone share its connections and
     # limits.

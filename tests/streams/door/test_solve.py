@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +82,21 @@ def test_without_a_log_nothing_stays(serve: Serve, folder: Path) -> None:
         assert metalogue.solve("What is 1 + 1?", backbone="openai").answer == "2"
     assert len(endpoint.asked) == 2
     assert list(folder.iterdir()) == []
+
+
+def test_a_program_logs_as_it_set_it_up(serve: Serve) -> None:
+    """Its handlers were closed and ours put in their place, and it said no more than warnings."""
+    serve()
+    root, own = logging.getLogger(), logging.StreamHandler(io.StringIO())
+    before = root.level, [*root.handlers]
+    root.addHandler(own)
+    root.setLevel(logging.INFO)
+    try:
+        metalogue.solve("What is 17 + 25?", backbone="openai", log=LOG)
+        assert own in root.handlers
+        assert root.level == logging.INFO
+    finally:
+        root.level, root.handlers[:] = before
 
 
 def test_in_a_running_loop_it_is_awaited(serve: Serve) -> None:
