@@ -124,6 +124,7 @@ class Client:
         self.way.check()
         # Made here and not before: they belong to the loop in which the client is used.
         self._changed, self._room = asyncio.Event(), asyncio.Condition()
+        self._over = None
         self._thread = LogThread(self.log)
         # Its thread is ended if that fails, or the program could not end: nobody will
         # call ``__aexit__``.
@@ -143,17 +144,26 @@ class Client:
     ) -> None:
         assert self._pump is not None
         assert self._thread is not None
-        # Again and again: on Python 3.11 a wait that is just over loses a cancellation.
-        while not self._pump.done():
-            self._pump.cancel()
-            await asyncio.wait([self._pump], timeout=LOOK_S)
-        await asyncio.gather(self._pump, return_exceptions=True)
-        # Whoever still waits would do so for ever, for nobody looks at the log any more.
-        self.give_up(Error("the client was closed before the answer came", code="client.closed"))
-        await self._in_thread(self._box.close, anyway=True)
-        self._thread.close()
-        # Whatever is asked of it from now on is told that it is closed.
-        self._thread = self._mailbox = self._changed = None
+        try:
+            # Again and again: on Python 3.11 a wait that is just over loses a cancellation.
+            while not self._pump.done():
+                self._pump.cancel()
+                await asyncio.wait([self._pump], timeout=LOOK_S)
+            await asyncio.gather(self._pump, return_exceptions=True)
+        # Also where a program does not wait for that: what stays open is closed by nobody else.
+        finally:
+            thread, box = self._thread, self._box
+            # Whatever is asked of it from now on is told that it is closed.
+            self._thread = self._mailbox = self._changed = None
+            # Whoever still waits would do so for ever, for nobody looks at the log any more.
+            self.give_up(
+                Error("the client was closed before the answer came", code="client.closed")
+            )
+            await self._make_room()
+            try:
+                await thread.do(box.close, anyway=True)
+            finally:
+                thread.close()
 
     @property
     def _box(self) -> Mailbox:

@@ -107,6 +107,8 @@ class Engine(Client):
             if not self.log:
                 folder = holding.enter_context(tempfile.TemporaryDirectory(prefix="metalogue-"))
                 self.log = f"sqlite:{Path(folder) / 'log.db'}"
+                # The next block has a file of its own.
+                holding.callback(setattr, self, "log", "")
             path = log_path(self.log)
             # Before the log is opened: a wrong spelling of a backbone should not make a file.
             world = self._world = world_of(self.models)
@@ -145,11 +147,21 @@ class Engine(Client):
         assert self._world is not None
         # The worker first: what it still records may be an answer that somebody waits for.
         self._worker.drain()
-        await asyncio.wait([self._work])
-        await super().__aexit__(kind, error, trace)
-        self._pages = None  # closed with the rest below
-        await self._world.close()
-        self._holding.close()
+        try:
+            await asyncio.wait([self._work])
+        # Who is cancelled here does not wait for calls in flight. They are let go of, or the worker would
+        # keep the log for as long as they take.
+        except asyncio.CancelledError:
+            self._worker.schedule.cancel(0)
+            await asyncio.wait([self._work])
+            raise
+        finally:
+            try:
+                await super().__aexit__(kind, error, trace)
+                await self._world.close()
+            finally:
+                self._pages = None
+                self._holding.close()
 
     @property
     def is_simulated(self) -> bool:

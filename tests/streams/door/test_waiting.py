@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from pathlib import Path
 
 import metalogue
 import pytest
 from metalogue import Client, Engine
 
 from tests.pace import soon
+from tests.streams.door.conftest import keyless
 from tests.streams.door.test_engine import LOG, SUM, Gate, run
 from tests.surroundings import Serve
 
@@ -85,6 +88,78 @@ def test_a_client_that_was_closed_says_so(serve: Serve) -> None:
         return codes
 
     assert run(work) == ["client.closed"] * 6
+
+
+def test_who_waits_to_submit_is_told_when_the_client_is_closed(folder: Path) -> None:
+    """Nobody made room for him any more, and he waited for ever."""
+
+    async def work() -> None:
+        async with Client(LOG, max_pending=1) as client:
+            await client.submit(SUM.format(1))
+            waiting = asyncio.create_task(client.submit(SUM.format(2)))
+            await asyncio.sleep(0.05)
+        with pytest.raises(metalogue.Error) as told:
+            async with asyncio.timeout(soon(5.0)):
+                await waiting
+        assert told.value.code == "client.closed"
+
+    run(work)
+
+
+def test_an_engine_whose_end_nobody_waits_for_lets_go_of_its_log(serve: Serve) -> None:
+    """Its worker kept the log, and whoever opened it again was told to end the process that he was."""
+    gate = Gate()
+    serve(gate)
+
+    async def asks() -> None:
+        async with Engine(LOG, backbone="openai") as engine:
+            await engine.submit(SUM.format(1))
+            await asyncio.to_thread(gate.asked.wait, 60)
+
+    async def work() -> str | None:
+        ending = asyncio.create_task(asks())
+        await asyncio.to_thread(gate.asked.wait, 60)
+        await asyncio.sleep(0.2)  # by now it drains
+        ending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await ending
+        gate.open.set()
+        async with Engine(LOG, backbone="openai") as engine:
+            return (await (await engine.submit(SUM.format(1))).answer()).answer
+
+    assert run(work) == "2"
+    assert [each for each in threading.enumerate() if each.name.startswith("metalogue")] == []
+    assert metalogue.verify(LOG).diverged == []
+
+
+def test_an_engine_may_be_opened_again(serve: Serve) -> None:
+    serve()
+
+    async def work() -> list[str | None]:
+        engine = Engine(backbone="openai")
+        answers: list[str | None] = []
+        for each in (1, 2):
+            async with engine:
+                answers.append((await (await engine.submit(SUM.format(each))).answer()).answer)
+        return answers
+
+    assert run(work) == ["2", "3"]
+
+
+def test_an_engine_whose_key_was_refused_works_once_that_is_mended(
+    folder: Path, serve: Serve
+) -> None:
+    serve(keyless)
+    engine = Engine(LOG, backbone="openai")
+
+    async def work() -> str | None:
+        async with engine:
+            return (await (await engine.submit(SUM.format(1))).answer()).answer
+
+    with pytest.raises(metalogue.Error):
+        run(work)
+    serve()
+    assert run(work) == "2"
 
 
 def test_what_waits_by_itself_is_not_called_in_a_running_loop(folder: object) -> None:
