@@ -38,7 +38,8 @@ def at_least_one(name: str, number: object) -> int:
 
 
 def need_file(log: str | None) -> None:
-    """Raise an ``Error`` where what is to be worked on here lies on Kafka."""
+    """Raise an ``Error`` where what is to be worked on here lies on Kafka, or is no text."""
+    of_type("log", log, str, type(None))
     if log is not None and is_kafka(log):
         what = "a log on Kafka has workers of its own"
         hint = "Put the problem there with Client, and start workers: metalogue worker --log URL"
@@ -47,7 +48,9 @@ def need_file(log: str | None) -> None:
 
 def of_type(name: str, value: object, *types: type) -> None:
     """Raise an ``Error`` where a parameter is of another type: Python holds nobody to an annotation."""
-    if not isinstance(value, types):
+    # A text is letters one after another, and each of them would be worked on.
+    letters = Iterable in types and isinstance(value, (str, bytes))
+    if letters or not isinstance(value, types):
         wanted = " or ".join("nothing" if each is type(None) else NAMES[each] for each in types)
         what = f"expected {wanted}, found {type(value).__name__}"
         raise Error(what, code="input.field", field=name)

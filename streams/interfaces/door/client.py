@@ -90,6 +90,7 @@ class Client:
         time_limit: float | None = None,
         max_pending: int = MOST_PENDING,
     ) -> None:
+        of_type("log", log, str)
         self.log = log
         self.way = Way(
             policy=policy,
@@ -153,12 +154,10 @@ class Client:
         # Also where a program does not wait for that: what stays open is closed by nobody else.
         finally:
             thread, box = self._thread, self._box
-            # Whatever is asked of it from now on is told that it is closed.
+            # Nobody looks at the log any more: whoever waits or asks would wait for ever, and is told.
             self._thread = self._mailbox = self._changed = None
-            # Whoever still waits would do so for ever, for nobody looks at the log any more.
-            self.give_up(
-                Error("the client was closed before the answer came", code="client.closed")
-            )
+            what = "the client was closed before the answer came"
+            self.give_up(Error(what, code="client.closed"))
             await self._make_room()
             try:
                 await thread.do(box.close, anyway=True)

@@ -133,6 +133,7 @@ def open_log(log: str) -> Log:
 
 def _need_no_loop(name: str, log: str) -> None:
     """Raise an ``Error`` in a running event loop for a log on Kafka, whose reader runs one of its own."""
+    of_type("log", log, str)
     if is_kafka(log):
         no_loop(name, f"Call it in a thread: await asyncio.to_thread({name}, ...)")
 

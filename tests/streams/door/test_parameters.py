@@ -55,6 +55,30 @@ def test_whatever_is_wrong_is_said_with_its_field(folder: Path, field: str, wron
     run(work)
 
 
+@pytest.mark.parametrize("wrong", [Path("a.db"), b"a.db", 5])
+def test_a_log_that_is_no_text_is_said_with_its_field(folder: Path, wrong: Any) -> None:
+    for opened in (
+        lambda: metalogue.solve(SUM.format(1), backbone="rehearsal", log=wrong),
+        lambda: Engine(wrong, backbone="rehearsal"),
+        lambda: metalogue.Client(wrong),
+        lambda: metalogue.open_log(wrong),
+        lambda: metalogue.verify(wrong),
+    ):
+        with pytest.raises(metalogue.Error, match="expected a text") as caught:
+            opened()
+        assert caught.value.field == "log"
+
+
+def test_the_letters_of_a_text_are_no_problems(folder: Path) -> None:
+    async def work() -> list[str | None]:
+        async with Engine(LOG, backbone="rehearsal") as engine:
+            return [each.answer async for each in engine.map("ab")]
+
+    with pytest.raises(metalogue.Error, match="problems one after another, found str") as caught:
+        run(work)
+    assert caught.value.field == "problems"
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
