@@ -40,8 +40,10 @@ class Service:
     client: Client
     offer: Offer
     access: Access
-    open: Counter[str] = field(default_factory=Counter[str])
-    """Problems of each holder whose answers the door waits for."""
+    open: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    """Episodes of each holder whose answers the door waits for."""
+    coming: Counter[str] = field(default_factory=Counter[str])
+    """How many problems of each holder are being put."""
 
     def policy(self, name: str, *, field: str, lists: str) -> str:
         """A policy that is offered. Raises an ``Error`` that says where all of them are listed."""
@@ -86,20 +88,20 @@ class Service:
         need_own_start(self.client.way.but({"policy": policy, "settings": settings}), guest)
         # A fair share of what the door waits for: else one that only puts would leave no room for anybody.
         most = max(1, self.client.max_pending // len(self.access.holders))
-        if self.open[guest.name] >= most:
+        theirs = self.open.setdefault(guest.name, set())
+        if len(theirs) + self.coming[guest.name] >= most:
             why = f"{most} of your problems are open: come again later"
             raise Refused(429, "rate_limit_exceeded", why, {"retry-after": str(AGAIN_S)})
         # Counted before it is put: many may be on their way at once.
-        self.open[guest.name] += 1
-        handle: Handle | None = None
+        self.coming[guest.name] += 1
         try:
             handle = await self.client.submit(text, id=id, policy=policy, new=new, **known, **way)
-            return handle
         finally:
-            if handle is None:
-                self.open[guest.name] -= 1
-            else:
-                handle.when_done(lambda: self.open.subtract((guest.name,)))
+            self.coming[guest.name] -= 1
+        # By its episode: a problem that is put again is no other one.
+        theirs.add(handle.episode)
+        handle.when_done(lambda: theirs.discard(handle.episode))
+        return handle
 
     async def waited(self, answer: Awaitable[Answer], seconds: float, again: str) -> Answer:
         """An answer that is awaited. Raises an ``Error`` where it does not come in time; the work goes on.

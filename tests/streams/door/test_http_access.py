@@ -131,6 +131,33 @@ def test_a_holder_that_only_puts_leaves_room_for_the_others(serve: Serve, tokens
             assert alice.get(f"/v1/answers/{found}", params={"wait_s": 60}).status_code == 200
 
 
+def test_a_problem_that_is_put_again_is_open_once(serve: Serve, tokens: str) -> None:
+    """Who asked for it time and again was told that four of his problems were open."""
+    gate = Gate()
+    serve(gate)
+    problem = {"problem": "What is 1 + 1?", "policy": "cot", "id": "a"}
+    with served(tokens=tokens, max_pending=8) as here, here.http("a-token") as alice:
+        put = [alice.post("/v1/problems", json=problem).status_code for _ in range(9)]
+        gate.open.set()
+    assert put == [202] * 9
+
+
+def test_whatever_a_holder_asks_has_a_place_but_what_frees_one(serve: Serve, tokens: str) -> None:
+    gate = Gate()
+    serve(gate)
+    with served(tokens=tokens) as here, here.http("a-token") as alice:
+        problem = {"problem": "What is 1 + 1?", "policy": "cot", "id": "a"}
+        episode = alice.post("/v1/problems", json=problem).headers["metalogue-episode"]
+        with alice.stream("GET", f"/v1/events/{episode}"):
+            asked = [
+                alice.get(f"/v1/explanations/{episode}"),
+                alice.post(f"/v1/feedback/{episode}", json={"verdict": True}),
+                alice.post(f"/v1/cancellations/{episode}"),
+            ]
+        gate.open.set()
+    assert [each.status_code for each in asked] == [429, 429, 202]
+
+
 def test_no_holder_begins_with_what_another_s_problems_taught(serve: Serve, tokens: str) -> None:
     """Not even whether there is such a memory is told: its name can be worked out."""
     serve()
