@@ -17,7 +17,7 @@ from streams.interfaces.door.http.chat import ChatRequest, problem_of
 from streams.interfaces.door.mailbox import Mailbox
 from tests.endpoint import Answer, whole
 from tests.streams.door.conftest import keyless
-from tests.streams.door.served import ASKED, LOG, Here, ask, served
+from tests.streams.door.served import ASKED, JSON, LOG, Here, ask, served
 from tests.streams.door.test_engine import Gate
 from tests.surroundings import Serve
 
@@ -190,6 +190,12 @@ def test_no_answer_is_said_as_none(serve: Serve) -> None:
     assert said.usage is None, "tokens that nobody counted are not zero"
 
 
+CALLS = {
+    "role": "assistant",
+    "tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+}
+
+
 @pytest.mark.parametrize(
     ("given", "status", "param"),
     [
@@ -200,15 +206,25 @@ def test_no_answer_is_said_as_none(serve: Serve) -> None:
         ({"model": "cot", "messages": ASKED, "n": 2}, 400, "n"),
         ({"model": "cot", "messages": ASKED, "tool_choice": "required"}, 400, "tool_choice"),
         ({"model": "cot", "messages": ASKED, "function_call": {"name": "f"}}, 400, "function_call"),
-        ({"model": "cot", "messages": [{"role": "system", "content": ""}] * 2}, 400, "problem"),
+        ({"model": "cot", "messages": [{"role": "system", "content": ""}] * 2}, 400, "messages"),
         ({"model": "cot", "messages": [{"role": "user", "content": 3}]}, 400, "messages.0.content"),
         (
             {"model": "cot", "messages": [{"role": "user", "content": [{"type": "image_url"}]}]},
             400,
             "messages.0.content.0.type",
         ),
-        ({"model": "cot", "messages": [{"role": "user", "content": " "}]}, 400, "problem"),
+        ({"model": "cot", "messages": [{"role": "user", "content": " "}]}, 400, "messages"),
         ({"model": "cot", "messages": [{"role": "tool", "content": "x"}]}, 400, "messages.0.role"),
+        # What is called and what came of it would be missing in the problem, all else in the reply.
+        ({"model": "cot", "messages": [*ASKED, CALLS]}, 400, "messages.1"),
+        ({"model": "cot", "messages": ASKED, "logprobs": True}, 400, "logprobs"),
+        ({"model": "cot", "messages": ASKED, "modalities": ["text", "audio"]}, 400, "modalities.1"),
+        ({"model": "cot", "messages": ASKED, "audio": {"voice": "ash"}}, 400, "audio"),
+        (
+            {"model": "cot", "messages": ASKED, "tool_choice": {"type": "custom"}},
+            400,
+            "tool_choice",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(door: Here, given: dict[str, Any], status: int, param: str) -> None:
@@ -218,6 +234,16 @@ def test_what_is_wrong_is_named(door: Here, given: dict[str, Any], status: int, 
     assert said.json()["error"]["param"] == param
     with metalogue.open_log(LOG) as log:
         assert list(log.records("p/")) == []
+
+
+def test_what_is_no_json_is_told_where_and_an_unknown_policy_by_its_own_field(door: Here) -> None:
+    with door.http() as http:
+        said = http.post("/v1/chat/completions", content=b'{"model": }', headers=JSON)
+        other = http.post("/v1/problems", json={"id": "a", "problem": "x", "policy": "mc3"})
+    error = said.json()["error"]
+    assert (said.status_code, error["param"], error["code"]) == (400, None, "input.json")
+    assert "character 10" in error["message"]
+    assert (other.status_code, other.json()["error"]["param"]) == (404, "policy")
 
 
 # ── our own ──────────────────────────────────────────────────────────────────────────────────────
@@ -417,6 +443,14 @@ def test_what_clients_of_openai_may_leave_open_is_taken(door: Here) -> None:
             "messages": turns,
             "stream": None,
             "stream_options": {"include_usage": None},
+            "logprobs": False,
+            "modalities": ["text"],
+            "audio": None,
+            # Some may be called, and none has to be.
+            "tool_choice": {
+                "type": "allowed_tools",
+                "allowed_tools": {"mode": "auto", "tools": []},
+            },
         }
         assert http.post("/v1/chat/completions", json=asked).status_code == 200
         for wrong in ("nope", "/etc/passwd"):
@@ -431,7 +465,7 @@ def test_what_clients_of_openai_may_leave_open_is_taken(door: Here) -> None:
         refused = http.post(
             "/v1/chat/completions", content=half, headers={"content-type": "application/json"}
         )
-        assert (refused.status_code, refused.json()["error"]["param"]) == (400, "problem")
+        assert (refused.status_code, refused.json()["error"]["param"]) == (400, "messages")
     assert door.client().models.retrieve("cot").id == "cot"
 
 

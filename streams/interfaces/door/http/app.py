@@ -92,6 +92,10 @@ def _fault(error: RequestValidationError) -> Error:
     """The first thing that is wrong: of a field of several types what is wrong with it as the type that was sent."""
     faults = error.errors()
     first, *others = faults
+    # Where it stands in the text is no field.
+    if first["type"] == "json_invalid":
+        what = f"not JSON: {first['ctx']['error']} at character {first['loc'][-1]}"
+        return Error(what, code="input.json")
     # Of a list that holds an image "should be a string" is true of no client's mistake.
     *where, kind = first["loc"]
     if kind == "str" and not isinstance(first["input"], str):
@@ -99,4 +103,5 @@ def _fault(error: RequestValidationError) -> Error:
         first = max(deeper, key=lambda each: len(each["loc"]), default=first)
     outer = ("body", "query", "header", "str", "list[Part]")
     place = ".".join(str(part) for part in first["loc"] if part not in outer)
-    return Error(first["msg"], code="input.field", field=place)
+    what = first["msg"].removeprefix("Value error, ")
+    return Error(what, code="input.field", field=place)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any, Literal, Self
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from schemas.answer import Answer
 from schemas.fence import tagged
@@ -44,6 +44,15 @@ class Message(BaseModel):
 
     role: Literal["system", "developer", "user", "assistant"]
     content: str | list[Part] | None = None
+    tool_calls: list[Any] | None = None
+    function_call: Any = None
+
+    @model_validator(mode="after")
+    def _said(self) -> Self:
+        # What was called and what came of it are a part of the problem, and would be missing in it.
+        if self.tool_calls or self.function_call:
+            raise ValueError("calls of tools cannot be worked on: say in words what came of them")
+        return self
 
     @property
     def text(self) -> str:
@@ -100,7 +109,7 @@ class ChatRequest(BaseModel):
     """A chat completion as it is asked for.
 
     How a policy draws its samples is its own affair: ``temperature``, ``top_p`` and their kin are taken and have
-    no effect. More than one choice cannot be had, and no call of a client's tool.
+    no effect. More than one choice cannot be had, and no call of a client's tool, probabilities of tokens or audio.
     """
 
     # Clients send whatever OpenAI's API knows by now. To refuse a field would be to
@@ -113,9 +122,23 @@ class ChatRequest(BaseModel):
     # Tools may be offered and stay uncalled. Who insists on a call would take none for one without arguments.
     tool_choice: Literal["none", "auto"] | None = None
     function_call: Literal["none", "auto"] | None = None
+    # Who asks for one of these reads it in the reply, where it would be missing.
+    logprobs: Literal[False] | None = None
+    modalities: list[Literal["text"]] | None = None
+    audio: None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     response_format: ResponseFormat | None = None
+
+    @field_validator("tool_choice", mode="before")
+    @classmethod
+    def _uncalled(cls, said: Any) -> Any:
+        """Of those that are allowed, too, none has to be called."""
+        match said:
+            case {"type": "allowed_tools", "allowed_tools": {"mode": "auto"}}:
+                return "auto"
+            case _:
+                return said
 
 
 def problem_of(messages: Sequence[Message]) -> str:

@@ -51,6 +51,8 @@ STATUS: Mapping[str, int] = {
 """The status of an error by its code; an ``input.`` that is not here is 400, the rest is 503."""
 
 
+OPENAI: Mapping[str, str] = {"problem": "messages", "answer_type": "response_format"}
+"""Fields of a problem by the names that OpenAI's clients know them by."""
 GOES_ON = frozenset({"patience", "stopping", "log.unsure"})
 """Errors of a request whose episode goes on."""
 SILENT_S = 15.0
@@ -104,8 +106,8 @@ class Door:
 
     # -- who comes ---------------------------------------------------------------------------------
 
-    def _policy(self, model: str) -> str:
-        return self.service.policy(model, field="model", lists="GET /v1/models")
+    def _policy(self, name: str, field: str = "model") -> str:
+        return self.service.policy(name, field=field, lists="GET /v1/models")
 
     async def _waited(self, handle: Handle, seconds: float) -> Answer:
         return await self.service.waited(
@@ -144,8 +146,9 @@ class Door:
                     guest, text, id, policy, new=True, answer_type=typed, headers=carried
                 )
             except Error as error:
-                # The client knows this field by OpenAI's name, and would look in vain for ours.
-                named = error.field.replace("answer_type", "response_format", 1)
+                # The client knows these fields by OpenAI's names, and would look in vain for ours.
+                ours, dot, rest = error.field.partition(".")
+                named = f"{OPENAI.get(ours, ours)}{dot}{rest}"
                 raise Error(error.detail, code=error.code, field=named) from error
             headers = headers_of(handle)
             if not asked.stream:
@@ -200,7 +203,7 @@ class Door:
                 guest,
                 said.problem,
                 guest.own_id(said.id),
-                self._policy(said.policy or self.offer.policies[0]),
+                self._policy(said.policy or self.offer.policies[0], "policy"),
                 new=False,
                 settings=said.settings,
                 seed=said.seed,
@@ -241,22 +244,24 @@ class Door:
 
     async def explain(self, episode: str, guest: Guest) -> dict[str, Any]:
         """How an episode came to its answer."""
-        own = await self.service.own(episode, guest)
-        return await self.client.explain(own.episode)
+        with self.access.place(guest):
+            own = await self.service.own(episode, guest)
+            return await self.client.explain(own.episode)
 
     async def judge(self, episode: str, said: Judged, guest: Guest) -> Response:
         """Take feedback on an answer."""
-        own = await self.service.own(episode, guest)
-        await self.client.feedback(
-            own.episode,
-            verdict=said.verdict,
-            score=said.score,
-            reference=said.reference,
-            passed=bool(said.passed),
-            # Whoever reads a verdict must see whose it is, and a guest can only sign
-            # within its own name.
-            by=f"door:{guest.name}" + ("" if said.by is None else f"/{said.by}"),
-        )
+        with self.access.place(guest):
+            own = await self.service.own(episode, guest)
+            await self.client.feedback(
+                own.episode,
+                verdict=said.verdict,
+                score=said.score,
+                reference=said.reference,
+                passed=bool(said.passed),
+                # Whoever reads a verdict must see whose it is, and a guest can only sign
+                # within its own name.
+                by=f"door:{guest.name}" + ("" if said.by is None else f"/{said.by}"),
+            )
         return Response(status_code=202)
 
     async def reviews(self, guest: Guest, below: float, votes: float, limit: int) -> dict[str, Any]:
@@ -269,6 +274,7 @@ class Door:
 
     async def cancel(self, episode: str, guest: Guest) -> Response:
         """Take an episode out that has not ended."""
+        # It needs no place: whoever waits in all of theirs frees them so.
         own = await self.service.own(episode, guest)
         await self.client.cancel(own.episode, by=f"door:{guest.name}")
         return Response(status_code=202)
