@@ -168,6 +168,28 @@ def test_a_tool_that_there_is_none_of_is_an_error_of_the_protocol(serve: Serve) 
     run(work)
 
 
+def test_a_line_that_cannot_be_read_is_answered(folder: Path) -> None:
+    """The SDK passes over it: an assistant whose text ended in half an emoji waited for ever."""
+    lines: list[tuple[bytes, Any]] = [
+        (b'{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": {"a": "\\ud83d"}}', 7),
+        (b'{"jsonrpc": "2.0", "id": "b", "method": "ping", "params": {"\\ud83d": 1}}', "b"),
+        (b'{"jsonrpc": "2.0", "id": "\\ud83d", "method": "ping"}', None),
+        (b'{"jsonrpc": "2.0", "id": true, "method": "\\ud83d"}', None),
+        (b'{"jsonrpc": "2.0", "id": 7, "a": ' + b"[" * 5000, None),
+        (b'{"jsonrpc": "2.0", "id": 7, "a": ' + b"9" * 5000 + b"}", None),
+        (b"[]", None),
+        (b"\xff", None),
+    ]
+    words = command("mcp", "--log", "a.db", *REHEARSAL)
+    with Popen(words, stdin=PIPE, stdout=PIPE, env=around()) as server:
+        # An empty line says nothing, and is not answered.
+        asked = b"\n".join([b"", *(line for line, _ in lines), b""])
+        told = [json.loads(each) for each in server.communicate(asked, 60)[0].splitlines()]
+    assert [each["id"] for each in told] == [id for _, id in lines]
+    assert {each["error"]["code"] for each in told} == {-32700}
+    assert all(each["error"]["message"].startswith("cannot be read: ") for each in told)
+
+
 def test_a_call_limit_holds(serve: Serve) -> None:
     endpoint = serve()
 

@@ -6,25 +6,33 @@ there is no session that somebody else could go on with.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from anyio import create_memory_object_stream, create_task_group
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 from mcp_types import (
     INVALID_PARAMS,
+    PARSE_ERROR,
     CallToolRequestParams,
     CallToolResult,
+    ErrorData,
+    JSONRPCError,
     ListToolsResult,
     PaginatedRequestParams,
     TextContent,
     ToolAnnotations,
 )
 from mcp_types import Tool as ListedTool
+from pydantic import ValidationError
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import JSONResponse
 
@@ -134,8 +142,46 @@ def _progress(ctx: Context) -> Any:
 async def speak(service: Service) -> None:
     """Serve whoever started this process, until it closes our standard input."""
     server = server_of(service)
-    async with stdio_server() as (reading, writing):
-        await server.run(reading, writing, server.create_initialization_options())
+    async with stdio_server() as (reading, writing), create_task_group() as tasks:
+        told, heard = create_memory_object_stream[SessionMessage | Exception](0)
+
+        async def sort() -> None:
+            # The SDK passes over a line that it cannot read, and who sent it would wait for ever.
+            async with told:
+                async for said in reading:
+                    if not isinstance(said, Exception):
+                        await told.send(said)
+                    elif (error := unread(said)) is not None:
+                        await writing.send(SessionMessage(error))
+
+        tasks.start_soon(sort)
+        await server.run(heard, writing, server.create_initialization_options())
+
+
+def unread(error: Exception) -> JSONRPCError | None:
+    """What is told of a line that is no message, by the id of its request where that can be made out; nothing of one
+    that says nothing.
+    """
+    what, said = "not a message", None
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False)[0]
+        what, said = first["msg"], first["input"]
+    # Half of a character, of which a model's text may well end, is no fault to this reader.
+    if isinstance(said, str):
+        if not said.strip():
+            return None
+        with suppress(ValueError, RecursionError):
+            said = json.loads(said)
+    match said:
+        case {"id": int() | str() as id} if not isinstance(id, bool) and str(id).isascii():
+            asked = id
+        case _:
+            asked = None
+    return JSONRPCError(
+        jsonrpc="2.0",
+        id=asked,
+        error=ErrorData(code=PARSE_ERROR, message=f"cannot be read: {what}"),
+    )
 
 
 # ── Over HTTP ────────────────────────────────────────────────────────────────────────────────
