@@ -438,7 +438,7 @@ def test_what_clients_of_openai_may_leave_open_is_taken(door: Here) -> None:
             {"role": "assistant", "content": None},
             {"role": "user", "content": "What is 17 + 25?"},
         ]
-        asked = {
+        asked: dict[str, Any] = {
             "model": "cot",
             "messages": turns,
             "stream": None,

@@ -172,11 +172,12 @@ def unread(error: Exception) -> JSONRPCError | None:
             return None
         with suppress(ValueError, RecursionError):
             said = json.loads(said)
+    asked: str | int | None = None
     match said:
         case {"id": int() | str() as id} if not isinstance(id, bool) and str(id).isascii():
             asked = id
         case _:
-            asked = None
+            pass
     return JSONRPCError(
         jsonrpc="2.0",
         id=asked,
