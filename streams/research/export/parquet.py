@@ -102,9 +102,11 @@ def write(folder: Path, table: Exported, chosen: Chosen) -> int:
     """One table as Parquet with zstd; how many rows."""
     schema, count = _schema(table, chosen), 0
     parquet: Any = import_module("pyarrow.parquet")
-    with parquet.ParquetWriter(
-        folder / f"{table.name}.parquet", schema, compression="zstd"
-    ) as writer:
+    # Opened here: Arrow takes `day:1/` for the address of a file elsewhere, and `~` for a home.
+    with (
+        (folder / f"{table.name}.parquet").open("wb") as file,
+        parquet.ParquetWriter(file, schema, compression="zstd") as writer,
+    ):
         for rows in chunks(table.rows(chosen)):
             writer.write_table(arrow().Table.from_pylist(rows, schema=schema))
             count += len(rows)

@@ -27,6 +27,14 @@ def test_a_folder_that_cannot_be_is_named(folder: Path, place: str) -> None:
     refused(call("bench", "bandit", "--out", f"{place}/regret.html"), "--out")
 
 
+@pytest.mark.parametrize("place", ["day:1", "~nobody"])
+def test_an_export_goes_to_the_folder_that_was_named(folder: Path, place: str) -> None:
+    """Arrow took the one for the address of a file elsewhere, and the other for somebody's home."""
+    called = call("export", place, "--log", made())
+    assert called.code == 0, called.err
+    assert (folder / place / "events.parquet").is_file()
+
+
 def test_a_bench_finds_out_before_it_runs(folder: Path) -> None:
     called = call(
         *("bench", "run", "mc2-tab-01", "--reduced", "--backbone", "rehearsal"),
