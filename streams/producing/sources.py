@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import sys
 from collections.abc import Iterator
@@ -76,6 +77,11 @@ def _numbered(file: BinaryIO) -> Iterator[SourceLine]:
     # Two bytes more than a line may have, for its end. What is behind them is read past and never
     # held: a file of one endless line must not fill the memory.
     for number, raw in enumerate(iter(partial(file.readline, LINE_BYTES + 2), b""), 1):
+        # Windows writes a mark before the first line, which nobody sees. As much is read in its
+        # stead, so that a line that is too long still is.
+        if number == 1 and raw.startswith(codecs.BOM_UTF8):
+            raw = raw.removeprefix(codecs.BOM_UTF8)
+            raw += b"" if raw.endswith(b"\n") else file.readline(len(codecs.BOM_UTF8))
         rest = raw
         while len(rest) == LINE_BYTES + 2 and not rest.endswith(b"\n"):
             rest = file.readline(LINE_BYTES + 2)

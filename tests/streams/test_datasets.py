@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from pathlib import Path
 
@@ -165,3 +166,12 @@ def test_theoremqa_says_of_which_field_a_problem_is(tmp_path: Path) -> None:
         for each in open_source("theoremqa", path=str(tmp_path / "f.json"))
     ]
     assert fields == ["Physics", None]
+
+
+def test_a_mark_of_byte_order_before_a_file_says_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "24.csv"
+    file.write_bytes(codecs.BOM_UTF8 + b"Rank,Puzzles\r\n1,1 1 4 6\r\n")
+    assert [each["problem"] for each in open_source("game24", path=str(file))] == ["1 1 4 6"]
+    file = tmp_path / "test.jsonl"
+    file.write_bytes(codecs.BOM_UTF8 + b'{"question": "1 + 1", "answer": "#### 2"}\r\n')
+    assert [each["problem"] for each in open_source("gsm8k", path=str(file))] == ["1 + 1"]

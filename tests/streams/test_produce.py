@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from schemas.events.learning import SeriesOpened
+from streams.producing.sources import LINE_BYTES
 from streams.runtime.embedded.log import SqliteLog
 from tests.live.thinking import IDLE, reading
 from tests.streams.cli.calling import Called, call
@@ -439,3 +441,24 @@ def test_a_worker_takes_what_a_foreign_client_put_on_the_topic_and_refuses_the_r
     assert all(about["h"] == 2 for _, about in letters(log))
     assert call(*ALL, "--log", log).code == 0
     assert len(letters(log)) == len(bad), "once"
+
+
+@pytest.mark.parametrize("through", ["file", "pipe"])
+def test_a_mark_of_byte_order_before_the_first_line_says_nothing(log: Path, through: str) -> None:
+    lines = codecs.BOM_UTF8 + line("a") + b"\r\n" + line("b") + b"\r\n"
+    source = log.parent / "in.jsonl"
+    source.write_bytes(lines)
+    told = (source, b"") if through == "file" else ("-", lines)
+    done = produce(log, told[0], given=told[1])
+    assert (done.code, done.out) == (0, "produced 2 known 0 refused 0\n")
+    assert [each["id"] for each in problems(log)] == ["a", "b"]
+    judged = log.parent / "judged.jsonl"
+    judged.write_bytes(codecs.BOM_UTF8 + b'{"problem_id": "a", "domain": "default", "verdict": true}')
+    assert call("feedback", judged, "--log", log).code == 0
+
+
+def test_a_line_that_is_too_long_is_so_behind_a_mark(log: Path) -> None:
+    source = file(log.parent / "in.jsonl", codecs.BOM_UTF8 + b" " * LINE_BYTES + b"{}", line("b"))
+    done = produce(log, source)
+    assert done.out == "produced 1 known 0 refused 1\n"
+    assert "in.jsonl:1:1: longer than 16,777,216 bytes" in done.err

@@ -25,7 +25,7 @@ def enumerated() -> Iterator[Record]:
 
 def ranked(path: Path) -> Iterator[Record]:
     """Every puzzle of ``24.csv``, such as ``4 5 6 10``, by its rank."""
-    with path.open(encoding="utf-8", newline="") as lines:
+    with path.open(encoding="utf-8-sig", newline="") as lines:
         for number, row in enumerate(csv.DictReader(lines), 1):
             if row.get("Rank") != str(number) or not row.get("Puzzles"):
                 raise ValueError(f"{path.name}:{number + 1}: no Rank {number} with its Puzzles")

@@ -13,7 +13,7 @@ LINE_CHARS = 4 << 20
 
 def json_lines(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Every object of a JSONL file with its place ``FILE:LINE``; blank lines are passed over."""
-    with path.open(encoding="utf-8") as file:
+    with path.open(encoding="utf-8-sig") as file:
         # Read in bounded pieces: the file may be anything, and one endless line must
         # not fill the memory.
         for number, line in enumerate(iter(partial(file.readline, LINE_CHARS + 1), ""), 1):
@@ -30,7 +30,7 @@ def json_array(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if path.suffix == ".jsonl":
         yield from json_lines(path)
         return
-    items = _parsed(path.name, path.read_text(encoding="utf-8"))
+    items = _parsed(path.name, path.read_text(encoding="utf-8-sig"))
     if not isinstance(items, list):
         raise ValueError(f"{path.name}: an array is expected")
     for index, item in enumerate(cast("list[object]", items)):
