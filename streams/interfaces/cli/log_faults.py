@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shlex
 import sqlite3
 from pathlib import Path
 
@@ -49,7 +50,7 @@ def fault_of(error: BaseException) -> CliError | None:
     if isinstance(error, sqlite3.Error):
         return _of_sqlite(error)
     if isinstance(error, BadEvent | MemoryMismatch) and FLAGS.log:
-        hint = f"{STOP} What else: metalogue verify --log {FLAGS.log}"
+        hint = f"{STOP} What else: metalogue verify --log {shlex.quote(FLAGS.log)}"
         return _fault("damaged", SETUP, f"the file is damaged: {error}", hint)
     return _of_system(error)
 
@@ -82,7 +83,7 @@ def _of_sqlite(error: sqlite3.Error) -> CliError | None:
     if code in DAMAGED or exact in CANNOT_BE_READ or SPOILT.search(str(error)):
         # The damaged file is left as it is: whatever wrote to it now could destroy what .recover
         # still finds.
-        rest = f"sqlite3 {FLAGS.log or 'PATH'} .recover | sqlite3 saved.db"
+        rest = f"sqlite3 {shlex.quote(FLAGS.log or 'PATH')} .recover | sqlite3 saved.db"
         hint = f"{STOP} What can still be read of this one: {rest}"
         return _fault("damaged", SETUP, f"the file is damaged: {error}", hint)
     if code == sqlite3.SQLITE_IOERR:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from typing import TYPE_CHECKING
 
 from streams.interfaces.cli.errors import CliError, usage
@@ -19,8 +20,9 @@ def log_path(url: str) -> str:
     """The path of an embedded log. Raises a usage error that says how to spell it right."""
     # Other tools spell it with slashes that are no part of the path.
     if url.startswith("sqlite:///"):
-        right = "sqlite:" + url.removeprefix("sqlite://")
-        raise usage(f"{url} is not spelled right", field="--log", hint=f"Write {right}")
+        right = "sqlite:/" + url.removeprefix("sqlite:").lstrip("/")
+        hint = f"Write {shlex.quote(right)}"
+        raise usage(f"{url} is not spelled right", field="--log", hint=hint)
     if url.startswith("jsonl:"):
         hint = "Give a log that can be written"
         raise usage(f"{url} can only be read", field="--log", hint=hint)
@@ -64,7 +66,7 @@ def is_missing(given: str | None) -> bool:
 
 def missing(path: str, url: str) -> CliError:
     """There is no log, and this command may not make one."""
-    hint = "Make one: metalogue produce SOURCE --log " + url
+    hint = f"Make one: metalogue produce SOURCE --log {shlex.quote(url)}"
     return usage(f"no log at {path}", field="--log", error="log.missing", hint=hint)
 
 
@@ -131,5 +133,5 @@ def need_folder(path: str) -> None:
     """Raises a usage error where a log's file would lie in no folder."""
     folder = os.path.dirname(path)
     if folder and not os.path.isdir(folder):
-        hint = f"Make it: mkdir -p {folder}"
+        hint = f"Make it: mkdir -p {shlex.quote(folder)}"
         raise usage(f"no folder {folder}", field="--log", error="log.missing", hint=hint)

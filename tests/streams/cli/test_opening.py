@@ -22,6 +22,21 @@ def test_a_log_in_no_folder(folder: Path, words: tuple[str, ...]) -> None:
     assert done.err == "--log: no folder none [log.missing, exit 2]\n  Make it: mkdir -p none\n"
 
 
+@pytest.mark.parametrize(
+    ("log", "hint"),
+    [
+        ("my log.db", "Make one: metalogue produce SOURCE --log 'my log.db'"),
+        ("no folder/a.db", "Make it: mkdir -p 'no folder'"),
+        ("sqlite:///my folder/a.db", "Write 'sqlite:/my folder/a.db'"),
+        ("sqlite:////folder/a.db", "Write sqlite:/folder/a.db"),
+    ],
+)
+def test_what_to_do_can_be_pasted_as_it_stands(folder: Path, log: str, hint: str) -> None:
+    words = ("produce", "game24:901") if "/" in log else ("show",)
+    done = call(*words, "--log", log)
+    assert (done.code, done.err.splitlines()[1]) == (2, f"  {hint}")
+
+
 def test_a_log_of_another_build_says_how_to_read_it(folder: Path) -> None:
     path = log_of(folder / "a.db")
     with closing(sqlite3.connect(path)) as db:
