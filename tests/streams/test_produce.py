@@ -453,7 +453,9 @@ def test_a_mark_of_byte_order_before_the_first_line_says_nothing(log: Path, thro
     assert (done.code, done.out) == (0, "produced 2 known 0 refused 0\n")
     assert [each["id"] for each in problems(log)] == ["a", "b"]
     judged = log.parent / "judged.jsonl"
-    judged.write_bytes(codecs.BOM_UTF8 + b'{"problem_id": "a", "domain": "default", "verdict": true}')
+    judged.write_bytes(
+        codecs.BOM_UTF8 + b'{"problem_id": "a", "domain": "default", "verdict": true}'
+    )
     assert call("feedback", judged, "--log", log).code == 0
 
 

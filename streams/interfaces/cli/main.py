@@ -10,6 +10,8 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -36,6 +38,11 @@ def main(arguments: list[str] | None = None) -> int:
         for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
             if getattr(sys, name) is None:
                 setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+        # A locale may have no letters but its own, and a result is full of others. They leave as
+        # JSON spells them, so that JSON with them says the same.
+        if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+            codecs.register_error("json", _spelled)
+            sys.stdout.reconfigure(errors="json")
         sys.exit(main(sys.argv[1:]))
     before, commanded = os.umask(PRIVATE), FLAGS.commanded
     FLAGS.commanded = True
@@ -64,6 +71,15 @@ def main(arguments: list[str] | None = None) -> int:
     finally:
         os.umask(before)
         FLAGS.commanded = commanded
+
+
+def _spelled(error: UnicodeError) -> tuple[str, int]:
+    """What an encoding lacks, as JSON escapes it."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    import json
+
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
 
 
 def _run(arguments: list[str]) -> int:

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.streams.cli.calling import environment
+from tests.streams.cli.calling import call, command, environment
 
 HEAVY = {
     *("pydantic", "pydantic_settings", "numpy", "asyncio", "sqlite3", "yaml", "dotenv", "orjson"),
@@ -50,3 +51,15 @@ def test_a_command_s_help_loads_what_typer_needs_and_no_more(
 def test_a_named_log_needs_no_configuration(folder: Path) -> None:
     code = "from streams.interfaces.cli.main import main; main(['consume', '--log', 'none.db'])"
     assert "pydantic_settings" not in loaded(code, folder)
+
+
+def test_letters_that_a_locale_lacks_leave_as_json_spells_them(folder: Path) -> None:
+    (folder / "in.jsonl").write_text('{"id": "é→😀", "problem": "1 + 1"}', encoding="utf-8")
+    call("produce", "in.jsonl", "--log", "a.db")
+    for coding in ("ascii", "latin-1", "utf-8"):
+        locale = environment(PYTHONIOENCODING=coding)
+        words = command("log", "cat", "--topic", "problems", "--log", "a.db")
+        done = subprocess.run(words, cwd=folder, env=locale, capture_output=True, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
+        told = [json.loads(line) for line in done.stdout.decode(coding).splitlines()]
+        assert [json.loads(each["value"])["id"] for each in told] == ["é→😀"]
