@@ -164,9 +164,10 @@ class Shelf:
                 sys.path.append(folder)
             # Not ``spec.loader.exec_module``: that may take a compiled copy or a file that changed
             # since it was read, and the version would name other bytes than those that ran.
+            # One that exits, as a script does, must not end our process with a code of its own.
             try:
                 exec(compile(content, path, "exec"), module.__dict__)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 raise NoPolicy(f"{path}: {type(error).__name__}: {error}") from error
             policy = _checked(getattr(module, file.attribute, None), f"{path}:{file.attribute}")
             origin = {"file": str(path), "name": file.attribute, "source": source}
@@ -207,7 +208,7 @@ def installed() -> Mapping[str, Policy[Any] | str]:
         # A distribution that is broken must not keep the others from being found.
         try:
             found[entry.name] = _checked(entry.load(), entry.name)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             found[entry.name] = f"{entry.value}: {type(error).__name__}: {error}"
     return found
 

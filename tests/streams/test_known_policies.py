@@ -84,6 +84,7 @@ def test_a_file_is_run_once_and_as_it_was_read(here: Path) -> None:
         ("import absent_module_of_nobody\n", "ModuleNotFoundError: "),
         ("X = 3\n", "expected a Policy, found int"),
         ("", "expected a Policy, found NoneType"),
+        ("import sys\nsys.exit(3)\n", "SystemExit: 3"),
         ("def X(:\n", "SyntaxError: "),
         (b"\xff", "SyntaxError: "),
         (b"X = 1\0", "null bytes"),
