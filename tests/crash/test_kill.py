@@ -86,7 +86,7 @@ def test_a_second_worker_names_the_first_and_a_kill_frees_the_log(
     log.close()
 
 
-@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_the_first_signal_drains_and_what_was_in_flight_is_recorded(
     calm: Calm, tmp_path: Path, stop: signal.Signals
 ) -> None:
@@ -101,6 +101,25 @@ def test_the_first_signal_drains_and_what_was_in_flight_is_recorded(
     assert len(completed(log)) < calm.asked.asked.total()
     finish(path, *AT_ONCE)
     assert end_of(log) == calm.end
+    log.close()
+
+
+def test_a_closed_terminal_does_not_end_what_nohup_started(calm: Calm, tmp_path: Path) -> None:
+    path = Path(shutil.copy(calm.before, tmp_path / "log.db"))
+    log = SqliteLog(path)
+    process = subprocess.Popen(
+        ["nohup", *command("worker", "--log", path, *SLOWLY)],
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    assert until(grown(log, 20), process)
+    process.send_signal(signal.SIGHUP)
+    assert until(grown(log, 40), process)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=PATIENCE_S)
+    assert (process.returncode, said.decode().count("draining")) == (0, 1)
     log.close()
 
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from streams.answering.world import World
 
 R = TypeVar("R")
-SIGNALS = (signal.SIGTERM, signal.SIGINT)
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""The last one comes when a terminal is closed: calls in flight are paid for then as ever."""
 
 
 def code_of(received: signal.Signals) -> int:
@@ -78,6 +79,9 @@ def drain_when_told(
             say("draining: calls in flight are recorded, then it stops; again to stop at once")
 
     for each in SIGNALS:
+        # What `nohup` has taken away stays away.
+        if signal.getsignal(each) == signal.SIG_IGN:
+            continue
         # In the loop, so that no call is torn apart half-way: the first signal only keeps new
         # ones from beginning.
         asyncio.get_running_loop().add_signal_handler(each, told, each)

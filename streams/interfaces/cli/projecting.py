@@ -30,6 +30,7 @@ def project(
 ) -> int:
     """Follow the log until told to end, or until standard input closes; the exit code."""
     from state.tables.lock import Busy, only_writer
+    from streams.interfaces.cli.draining import SIGNALS
     from streams.interfaces.cli.observing import exporting
     from streams.runtime.embedded.projector import Projector, tables_path
 
@@ -43,8 +44,10 @@ def project(
                 projector.stopped = True
 
             # A flag, and no exception: a table that is half written is finished first.
-            for each in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(each, stop)
+            for each in SIGNALS:
+                # What `nohup` has taken away stays away.
+                if signal.getsignal(each) != signal.SIG_IGN:
+                    signal.signal(each, stop)
             projector.open()
             say(f"ready: tables in {tables_path(opened.path)}")
             projector.follow(_closed if attached else lambda: False)
