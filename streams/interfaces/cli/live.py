@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -91,7 +91,9 @@ class Watcher:
         if self.reader is not None and not self.failed:
             self.reader.read_all()
             self._try(self.clock())
-        self.view.end()
+        # Its last line may have nowhere to go either, and work that is done stays done.
+        with suppress(OSError):
+            self.view.end()
         if self.reader is not None:
             self.reader.close()
 

@@ -104,6 +104,10 @@ class Broken(Noting):
         self.drawn.append((0, 0))
         raise OSError("the terminal is gone")
 
+    def end(self) -> None:
+        super().end()
+        raise OSError("the terminal is gone")
+
 
 def test_a_view_that_fails_does_not_stop_the_work() -> None:
     view, clock = Broken(), Clock()
@@ -112,7 +116,7 @@ def test_a_view_that_fails_does_not_stop_the_work() -> None:
         clock.now += 1
         watcher(Progress())
     watcher.close()
-    assert len(view.drawn) == 1
+    assert (len(view.drawn), view.ended) == (1, 1)
 
 
 def test_a_file_that_is_no_log_is_the_workers_error(tmp_path: Path) -> None:
