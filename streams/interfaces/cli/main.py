@@ -11,16 +11,17 @@
 from __future__ import annotations
 
 import codecs
-import io
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from streams.interfaces.cli.errors import FAILED, INTERRUPTED, OK, USAGE, CliError
 from streams.interfaces.cli.flags import FLAGS, take_flags
 from streams.interfaces.cli.output import complain, drop, flush
 
 if TYPE_CHECKING:
+    from io import TextIOWrapper
+
     import typer
 
 PRIVATE = 0o077
@@ -40,9 +41,10 @@ def main(arguments: list[str] | None = None) -> int:
                 setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
         # A locale may have no letters but its own, and a result is full of others. They leave as
         # JSON spells them, so that JSON with them says the same.
-        if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
-            codecs.register_error("json", _spelled)
-            sys.stdout.reconfigure(errors="json")
+        codecs.register_error("json", _spelled)
+        stdout = cast("TextIOWrapper", sys.stdout)
+        if stdout.errors == "strict":
+            stdout.reconfigure(errors="json")
         sys.exit(main(sys.argv[1:]))
     before, commanded = os.umask(PRIVATE), FLAGS.commanded
     FLAGS.commanded = True
