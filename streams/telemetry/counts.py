@@ -98,10 +98,11 @@ class Counts(Reader):
         # Those that are parked or taken out wait for a person or for nobody, and not for a worker.
         left = found.held.keys() | found.taken_out
         folded = folded_upto(log.path)
+        given = sum(self.answers.values()) - self.answers.get(figures.UNREADABLE, 0)
         lags = {
             "intake": intake,
             "driver": max(found.admitted - found.closed - len(left), 0),
-            "relay": max(found.closed - sum(self.answers.values()), 0),
+            "relay": max(found.closed - given, 0),
             "learner": len(found.open),
             "consume": counts.unread(log, "answers", "group/*"),
             "projector": None if folded is None else max(log.end() - folded, 0),

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast, get_args
 
 import orjson
 
 from schemas.identity import episode_parts
+from schemas.outcome import Status
 from state.folds.grades import Known
 from state.folds.state import State
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.queries import lists
+from streams.runtime.embedded.queries.figures import UNREADABLE
 
 PAGE: Final = 50
 EXCERPT: Final = 160
@@ -120,7 +122,7 @@ def answers(log: SqliteLog, state: State, status: str, before: int) -> Leaf:
     rows = lists.answers(log, status, before, PAGE + 1)
     lines: list[ListedEpisode] = []
     for row in rows[:PAGE]:
-        said, ended = _json(row.value), _json(row.closed)
+        said, ended = _answer(row.value), _json(row.closed)
         line = ListedEpisode(
             offset=row.offset,
             episode=row.episode,
@@ -128,7 +130,7 @@ def answers(log: SqliteLog, state: State, status: str, before: int) -> Leaf:
             problem="",
             domain=said.get("domain", ""),
             policy=said.get("policy"),
-            state=said.get("status", ""),
+            state=said.get("status", UNREADABLE),
             answer=said.get("answer"),
             known=state.outcomes.of(row.episode),
             call_limit=None,
@@ -138,6 +140,16 @@ def answers(log: SqliteLog, state: State, status: str, before: int) -> Leaf:
         )
         lines.append(line)
     return Leaf(lines, lines[-1].offset if len(rows) > PAGE else None)
+
+
+def _answer(value: str | bytes) -> dict[str, Any]:
+    """What an answer says; nothing where anybody put what is none, which has a line all the same."""
+    try:
+        said: Any = orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return {}
+    named = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
+    return named if named.get("status") in get_args(Status) else {}
 
 
 # Lists read the few fields that they show, and do not decode events: a record of a build that knows

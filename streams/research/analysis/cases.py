@@ -45,6 +45,7 @@ from streams.replay.differ import paid
 from streams.replay.verify import before
 from streams.research.analysis.progress import Batch
 from streams.research.analysis.verdicts import Verdict, verdicts
+from streams.runtime.embedded.queries.messages import readable_feedback
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -424,13 +425,10 @@ def references(log: SqliteLog) -> Labels:
     """The newest reference of each problem and episode that feedback gave one, with its place on the log."""
     found: dict[str, tuple[int, References]] = {}
     # In the order of the log, so that a corrected reference replaces the one before it.
-    for place, (_, _, _, value) in enumerate(log.messages("feedback")):
-        said = orjson.loads(value)
-        name = said.get("episode")
-        if name is None and said.get("problem_id") is not None:
-            name = f"{said.get('domain')}/{said['problem_id']}"
-        if said.get("reference") is not None and name is not None:
-            found[name] = place, references_of(said["reference"])
+    for place, (_, said) in enumerate(readable_feedback(log)):
+        if said.reference is not None:
+            name = said.episode or f"{said.domain}/{said.problem_id}"
+            found[name] = place, references_of(said.reference)
     return found
 
 

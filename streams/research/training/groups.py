@@ -20,8 +20,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-import orjson
-
 from handlers.answers.grade import grade_reference, references_of
 from handlers.learning.reinforce import advantages
 from handlers.limits import Ledger
@@ -184,11 +182,10 @@ def groups(
 
 def references(log: SqliteLog) -> Labels:
     """The newest reference of each problem; a trainer's reward needs it, no prompt holds it."""
-    told = (orjson.loads(value) for _, value in messages.values(log, "feedback"))
     return {
-        (each["domain"], each["problem_id"]): each["reference"]
-        for each in told
-        if each.get("reference") is not None and each.get("problem_id")
+        (said.domain, said.problem_id): said.reference
+        for _, said in messages.readable_feedback(log)
+        if said.reference is not None and said.domain and said.problem_id
     }
 
 

@@ -25,7 +25,11 @@ from streams.runtime.embedded.queries.conditions import (
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
-ANSWERED_LAST = "select key from messages where topic = 'answers' order by offset desc limit 1"
+# Anybody may put anything on the topic of answers.
+ANSWERED_LAST = """
+select key from messages m where topic = 'answers' and exists (select 1 from records where episode = m.key)
+  order by offset desc limit 1
+"""
 OPENED_LAST = (
     "select episode from records where kind = 'episode.opened' order by offset desc limit 1"
 )

@@ -51,7 +51,10 @@ select m.offset, m.key, m.at_ms, m.value, c.body from messages m not indexed
   left join records c on c.episode = m.key and c.address = 'closed'
   where m.topic = 'answers' and m.offset < :before {wanted} order by m.offset desc limit :rows
 """
-STATUS = "and json_extract(m.value, '$.status') = :status"
+# Anybody may put what is no JSON there.
+STATUS = """
+and json_valid(cast(m.value as text)) and json_extract(cast(m.value as text), '$.status') = :status
+"""
 
 
 class Listed(NamedTuple):

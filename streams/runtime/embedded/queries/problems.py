@@ -25,9 +25,10 @@ select kind, body from records where episode >= ? and episode < ? and address in
 PUT_OF = "select value from messages where topic = 'problems' and key >= ? and key < ?"
 RECORDS = "select count(*) from records where episode >= ? and episode < ?"
 COMPLETIONS = f"{RECORDS} and kind = 'completed'"
+# Anybody may put anything on these topics: what is no JSON speaks of no problem, and must not fail the question.
 SAID_OF = """
-select count(*) from messages
-  where topic = ? and json_extract(value, '$.domain') = ? and json_extract(value, '$.problem_id') = ?
+select count(*) from messages where topic = ? and json_valid(cast(value as text))
+  and json_extract(cast(value as text), '$.domain') = ? and json_extract(cast(value as text), '$.problem_id') = ?
 """
 QUOTED = "select count(*) from records where topic = 'learning' and episode like 'b/%' and instr(body, ?)"
 IS_ADMITTED = """

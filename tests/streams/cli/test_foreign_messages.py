@@ -1,0 +1,87 @@
+"""What anybody put on the topics of feedback and answers and nobody can read: no command and no page stops at it."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from streams.interfaces.dashboard.app import Dashboard
+from streams.interfaces.dashboard.live_log import LiveLog
+from streams.research.analysis.cases import references
+from streams.research.training import groups
+from streams.runtime.embedded.log import SqliteLog
+from streams.support.web.hosts import Hosts
+from streams.telemetry.counts import Counts
+from tests.streams.cli.calling import call
+from tests.streams.cli.learned import change
+from tests.streams.test_strays import spoilt
+
+PUT = "insert into messages(topic, key, at_ms, headers, value) values (?, ?, 1, '{}', ?)"
+JUNK = (
+    b"not json",
+    b"[1]",
+    b"",
+    b"\xff",
+    b'{"status": "\xff"}',
+    b'{"status": ["answered"]}',
+    b'{"problem_id": ["n901"], "reference": 1}',
+    b'{"domain": "game24", "problem_id": "n901", "reference": 1000000000000000000000000000000}',
+)
+
+
+@pytest.fixture
+def foreign(tmp_path: Path) -> Path:
+    """A log on whose topics of feedback and answers lies what is neither."""
+    path = spoilt(tmp_path / "a.db")
+    for topic in ("feedback", "answers"):
+        for number, value in enumerate(JUNK):
+            change(path, PUT, topic, f"x{number}", value)
+    return path
+
+
+def test_commands_pass_over_feedback_and_answers_that_nobody_can_read(foreign: Path) -> None:
+    log = ("--log", foreign)
+    work = ("worker", "--backbone", "rehearsal:seed=7", "--until-idle", "--no-tables")
+    for command in (
+        work,
+        ("analyse", "--out", foreign.parent / "analysis"),
+        ("forget", "--problem", "n901"),
+        ("export", "grpo", foreign.parent / "groups.jsonl"),
+        ("show",),
+        ("log", "stats"),
+    ):
+        found = call(*command, *log)
+        assert found.code == 0, (command, found.err)
+    refused = [line for line in call("dlq", "list", *log).lines if "feedback:" in line]
+    assert len(refused) == len(JUNK), "each has a dead letter that says why"
+
+
+def test_labels_are_read_as_the_worker_reads_them(foreign: Path, tmp_path: Path) -> None:
+    said = b'{"domain": "default", "problem_id": "eggs", "reference": ["31", "31.0"]}'
+    change(foreign, PUT, "feedback", "good", said)
+    with closing(SqliteLog(foreign)) as log:
+        assert [found for _, found in references(log).values()] == [("31", "31.0")]
+        assert groups.references(log) == {("default", "eggs"): ["31", "31.0"]}
+
+
+def test_figures_count_what_is_no_answer_apart(foreign: Path) -> None:
+    with closing(Counts(foreign)) as counts:
+        counts.read_all()
+        assert counts.answers.pop("unreadable") == len(JUNK)
+        assert sum(counts.answers.values()) == counts.figures.closed
+        assert counts.lags()["relay"] == 0
+
+
+def test_pages_go_on_behind_an_answer_that_nobody_can_read(foreign: Path) -> None:
+    live_log = LiveLog(foreign)
+    while live_log.look() or not live_log.caught_up:
+        assert live_log.away is None, live_log.away
+    app = Dashboard(live_log, "sqlite:a.db", lambda: SqliteLog(foreign)).app(Hosts.of("localhost"))
+    pages = TestClient(app, base_url="http://localhost")
+    for path in ("/", "/episodes", "/episode", "/answers", "/answers?status=answered", "/metrics"):
+        found = pages.get(path)
+        assert found.status_code == 200, (path, found.text)
+    assert pages.get("/answers").text.count("unreadable") >= len(JUNK)
