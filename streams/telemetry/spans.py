@@ -3,7 +3,8 @@
 An episode is one trace: ``invoke_agent {policy}`` with a child for each answer on record (``chat``,
 ``embeddings``, ``retrieval``, ``execute_tool``). Trace and span ids follow from log, episode and address,
 so sending a span again changes nothing. No prompt and no reply's text leaves, only names and figures, unless
-who sends them gives their texts along (``streams.telemetry.texts``).
+who sends them gives their texts along (``streams.telemetry.texts``). Replies that a probe took over from its
+parent are in its parent's trace alone: nobody was asked for them again, and no usage of the probe holds them.
 
 Source: OpenTelemetry semantic conventions for generative AI, agent spans and evaluation results.
 """
@@ -28,6 +29,7 @@ from schemas.events.episode import (
 from schemas.events.graph import ToolCalled
 from schemas.events.learning import BatchClosed, Graded
 from schemas.record import Record, event_id
+from schemas.usage import Usage, total
 
 Attribute: TypeAlias = str | int | float | tuple[str, ...]
 Attributes: TypeAlias = Mapping[str, Attribute]
@@ -103,7 +105,12 @@ def spans(
             about = {"metalogue.problem_id": problem.id, "metalogue.domain": problem.domain}
         case _:
             pass
-    root = _root(log, first, closed, backbones, {**about, **texts.get("closed", {})})
+    replies = [record.event for record in records if isinstance(record.event, Completed)]
+    paid = None
+    if any(reply.reused for reply in replies):
+        # Its closing counts what was taken over, for its limits did.
+        paid = total(reply for reply in replies if not reply.reused)
+    root = _root(log, first, closed, paid, backbones, {**about, **texts.get("closed", {})})
     yield root
     noted = _assessments(records)
     for record in records:
@@ -125,10 +132,13 @@ def spans(
             )
 
 
-def _root(log: str, first: Record, closed: Record, backbones: str, more: Attributes) -> Span:
-    """The span of the episode itself."""
+def _root(
+    log: str, first: Record, closed: Record, paid: Usage | None, backbones: str, more: Attributes
+) -> Span:
+    """The span of the episode itself, with what it paid where its closing says more."""
     event, begun = closed.event, first.event
     assert isinstance(event, EpisodeClosed)
+    usage = paid or event.usage
     agent, purpose = "unknown", None
     if isinstance(begun, EpisodeOpened):
         agent, purpose = begun.policy, begun.purpose
@@ -141,11 +151,11 @@ def _root(log: str, first: Record, closed: Record, backbones: str, more: Attribu
         "gen_ai.agent.name": agent,
         "gen_ai.agent.version": getattr(begun, "policy_version", None),
         "gen_ai.conversation.id": closed.episode,
-        "gen_ai.usage.input_tokens": event.usage.prompt_tokens,
-        "gen_ai.usage.output_tokens": event.usage.completion_tokens,
+        "gen_ai.usage.input_tokens": usage.prompt_tokens,
+        "gen_ai.usage.output_tokens": usage.completion_tokens,
         "metalogue.status": event.status,
         "metalogue.ended_by": event.ended_by,
-        "metalogue.calls": event.usage.calls,
+        "metalogue.calls": usage.calls,
         "metalogue.purpose": purpose,
         "error.type": "error" if failed else None,
     }
@@ -201,6 +211,8 @@ def provider(backbones: str, role: str) -> str:
 def _child(record: Record, backbones: str) -> tuple[str, int, Attributes, str | None] | None:
     """Name, start, attributes and error of what one record asked of the world."""
     match record.event:
+        case Completed(reused=True):
+            return None
         case Completed() as event:
             # The record is made when the reply is here. When the call went out is
             # reckoned back from that.

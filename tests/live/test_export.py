@@ -95,11 +95,15 @@ def test_what_nobody_graded_is_no_wrong_answer() -> None:
     assert found == [("s", 1, 4, 1, 0, pytest.approx(1 / 3)), ("s", 2, 2, 1, 1, None)]
 
 
-def test_a_call_without_usage_makes_the_sum_unknown() -> None:
+def test_a_call_without_usage_makes_the_sum_unknown_and_one_that_was_taken_over_is_in_none() -> (
+    None
+):
     with closing(sqlite3.connect(":memory:")) as db:
-        db.execute("create table completions(topic, role, prompt_tokens, completion_tokens)")
-        rows = [("events", "a", 3, 1), ("events", "a", 4, None), ("events", "b", 5, 2)]
-        db.executemany("insert into completions values (?, ?, ?, ?)", rows)
+        db.execute(
+            "create table completions(topic, role, prompt_tokens, completion_tokens, reused)"
+        )
+        rows = [("a", 3, 1, False), ("a", 4, None, False), ("b", 5, 2, False), ("b", 5, 2, True)]
+        db.executemany("insert into completions values ('events', ?, ?, ?, ?)", rows)
         found = db.execute(QUERIES["tokens_by_role"]).fetchall()
     assert found == [("events", "a", 2, 1, 7, None), ("events", "b", 1, 0, 5, 2)]
 

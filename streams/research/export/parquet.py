@@ -48,7 +48,7 @@ select topic, role, count(*) as calls,
   case when count(prompt_tokens) = count(*) then sum(prompt_tokens) end as prompt_tokens,
   case when count(completion_tokens) = count(*) then sum(completion_tokens) end
     as completion_tokens
-from completions group by topic, role order by topic, role
+from completions where not reused group by topic, role order by topic, role
 """,
     "lesson_usage": """
 select scope, id, role, polarity, uses, right_uses, wrong_uses,

@@ -97,6 +97,7 @@ def _completions(chosen: Chosen) -> Iterator[Row]:
             **place,
             "at_ms": row.at_ms,
             "role": asked[1],
+            "reused": bool(said.get("reused")),
             **{name: said.get(name) for name in kept},
         }
 
@@ -178,6 +179,11 @@ COMPLETIONS = Exported(
         *shared(*TOKENS, "cost", "seconds"),
         Column("truncated", "bool", "whether the text was cut at the cap"),
         Column("text", "text", "the reply"),
+        Column(
+            "reused",
+            "bool",
+            "whether a probe took it over from its parent, or from an edit: nothing was asked or paid",
+        ),
     ),
     _completions,
 )

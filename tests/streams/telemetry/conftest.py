@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.streams.cli.calling import call, work
+from tests.streams.cli.calling import call, copied, work
 
 
 @pytest.fixture(scope="session")
@@ -16,4 +16,15 @@ def worked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert call("produce", "game24:901-920", "--policy", "mc2", "--log", path).code == 0
     assert call("produce", bad, "--log", path).code == 1
     work(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def forked(worked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same log with a fork that asked nobody: all behind its place still held. Only read it."""
+    path = copied(worked, tmp_path_factory.mktemp("forked") / "a.db")
+    fork = ("fork", "n905", "--at", "2", "--set", "max_rounds=9", "--backbone", "rehearsal:seed=7")
+    made = call(*fork, "--log", path, "--json")
+    assert made.code == 0, made.err
+    assert made.json["made_calls"] == 0 < made.json["reused_calls"]
     return path

@@ -112,6 +112,15 @@ def test_replay_adds_nothing_to_any_counter(worked: Path, tmp_path: Path) -> Non
     assert changed == {}
 
 
+def test_a_fork_that_asked_nobody_adds_to_no_figure_of_calls(worked: Path, forked: Path) -> None:
+    names = ("metalogue_completion", "metalogue_tokens", "metalogue_cost")
+    before, after = (
+        {key: value for key, value in parsed(counted(path)).items() if key[0].startswith(names)}
+        for path in (worked, forked)
+    )
+    assert after == before
+
+
 def test_a_count_from_anywhere_is_the_count_from_the_beginning(
     worked: Path, tmp_path: Path
 ) -> None:
@@ -126,6 +135,22 @@ def test_a_count_from_anywhere_is_the_count_from_the_beginning(
     stepwise.read_all()
     assert parsed(exposed(stepwise.samples())) == parsed(counted(path))
     stepwise.close()
+
+
+def test_the_models_that_have_a_label_are_those_that_replied_first_however_they_were_read(
+    worked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that was started again would show other counters under the same names."""
+    path = copied(worked, tmp_path / "a.db")
+    with closing(sqlite3.connect(path)) as db:
+        named = "json_set(body, '$.model', 'm' || (offset * 7 % 31))"
+        db.execute(f"update records set body = {named} where kind = 'completed'")
+        db.commit()
+    at_once = parsed(counted(path))
+    for module in ("counts", "figures"):
+        monkeypatch.setattr(f"streams.telemetry.{module}.SPAN", 20)
+    assert parsed(counted(path)) == at_once
+    assert ("metalogue_completion_seconds_count", (("model", "other"),)) in at_once
 
 
 def fetched(port: int, page: str) -> str | None:

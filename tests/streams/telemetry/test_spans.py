@@ -193,6 +193,23 @@ def test_no_text_of_a_problem_prompt_or_reply_leaves(worked: Path, tmp_path: Pat
     assert len(taker.got) > AT_ONCE
 
 
+def test_what_a_fork_took_over_from_its_parent_is_in_no_span_and_no_usage_of_its_own(
+    forked: Path, tmp_path: Path
+) -> None:
+    """Nobody was asked for it again: whoever adds spans up would pay for it twice."""
+    taker = Taker()
+    with closing(exported(copied(forked, tmp_path / "a.db"), taker).log) as log:
+        export = Export(log, taker, "http://127.0.0.1:4318/v1/traces")
+        while export.step():
+            pass
+        made = [r for r in log.records(kinds=["completed"]) if not getattr(r.event, "reused", None)]
+    chats = [span for span in taker.got if span.name.startswith("chat ")]
+    assert len(chats) == len(made)
+    (fork,) = (s for s in taker.got if s.attributes.get("metalogue.purpose") == "fork")
+    usage = [fork.attributes[f"gen_ai.usage.{name}_tokens"] for name in ("input", "output")]
+    assert (fork.attributes["metalogue.calls"], usage) == (0, [0, 0])
+
+
 @pytest.mark.parametrize(
     ("backbones", "role", "expected"),
     [

@@ -10,25 +10,26 @@ from schemas.outcome import Status
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
+MADE = "(episode < 'q/' or episode >= 'q0' or json_extract(body, '$.reused') is null)"
+"""Of a call: whether it was made, and not taken over by a probe from its parent."""
 # Sums alone would take what is unknown for zero: so what is known is counted beside each of them.
-CALLS = """
+CALLS = f"""
 select topic, substr(episode, 1, 2), count(*), total(json_extract(body, '$.prompt_tokens')),
     total(json_extract(body, '$.completion_tokens')), count(json_extract(body, '$.prompt_tokens')
     + json_extract(body, '$.completion_tokens')), total(json_extract(body, '$.cost')),
     count(json_extract(body, '$.cost'))
-  from records where offset > ? and offset <= ? and kind = 'completed'
-    and (episode < 'q/' or episode >= 'q0' or json_extract(body, '$.reused') is null) group by 1, 2
+  from records where offset > ? and offset <= ? and kind = 'completed' and {MADE} group by 1, 2
 """
 FACTS = """
 select kind, topic, episode, body from records where offset > ? and offset <= ? and kind in (
     'problem.admitted', 'episode.closed', 'episode.parked', 'episode.adopted', 'batch.closed',
     'memory.versioned', 'lesson.distilled', 'knowledge.consolidated', 'graded') order by offset
 """
-LATENCIES = """
-select json_extract(body, '$.model'), case {buckets} else {last} end, count(*),
+LATENCIES = f"""
+select json_extract(body, '$.model'), case {{buckets}} else {{last}} end, count(*),
     total(json_extract(body, '$.seconds'))
-  from records where offset > ? and offset <= ? and kind = 'completed'
-    and json_extract(body, '$.seconds') is not null group by 1, 2
+  from records where offset > ? and offset <= ? and kind = 'completed' and {MADE}
+    and json_extract(body, '$.seconds') is not null group by 1, 2 order by min(offset)
 """
 UNREADABLE: Final = "unreadable"
 """The status of what lies on the topic of answers and is none."""
@@ -107,7 +108,10 @@ def facts(log: SqliteLog, after: int, upto: int) -> Iterator[Fact]:
 
 
 def latencies(log: SqliteLog, after: int, upto: int, bounds: Sequence[float]) -> list[Latency]:
-    """How long calls between two offsets took: by model, and by these upper bounds in seconds."""
+    """How long calls between two offsets took: by model, and by these upper bounds in seconds.
+
+    A model that replied first comes first, wherever the offsets lie.
+    """
     buckets = " ".join(
         f"when json_extract(body, '$.seconds') <= {bound} then {index}"
         for index, bound in enumerate(bounds)
