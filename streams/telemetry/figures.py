@@ -209,7 +209,7 @@ class Figures:
         # Nobody of ours wrote it: such a record counts for no fold either.
         if parts is None:
             return
-        scope, number, _ = parts
+        scope, number, revision = parts
         batch = self.batches.get((scope, number))
         if kind == "knowledge.consolidated":
             event = orjson.loads(body)
@@ -218,7 +218,8 @@ class Figures:
             self.lessons += 1
             if batch is not None:
                 batch.lessons += 1
-        else:
+        elif revision is None:
+            # A version that is closed again, such as without a forgotten problem, is no other batch.
             self.versions += 1
             if batch is not None:
                 batch.versioned = True

@@ -235,7 +235,7 @@ class KafkaLearner:
             await self._land(partition, writer)
         writer.state("learning", episode, "version", self.learner.version(scope, closed))
         await self._land(partition, writer)
-        self.batches += 1
+        self.batches += closed.revision is None
 
     async def _land(self, partition: int, writer: KafkaWriter) -> None:
         """Durable, and read back."""

@@ -137,6 +137,17 @@ def test_a_count_from_anywhere_is_the_count_from_the_beginning(
     stepwise.close()
 
 
+def test_a_batch_that_is_closed_again_without_a_forgotten_problem_is_counted_once(
+    worked: Path, tmp_path: Path
+) -> None:
+    path = copied(worked, tmp_path / "a.db")
+    forget = ("forget", "--problem", "n903", "--yes", "--backbone", "rehearsal:seed=7")
+    assert "closed again" in call(*forget, "--log", path).out
+    found = parsed(counted(path))
+    assert found["metalogue_batches_learned_total", ()] == 2
+    assert found["metalogue_stage_lag", (("stage", "learner"),)] == 0
+
+
 def test_the_models_that_have_a_label_are_those_that_replied_first_however_they_were_read(
     worked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
