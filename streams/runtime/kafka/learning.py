@@ -58,7 +58,8 @@ class KafkaLearner:
         self.world, self.limits, self.writer_of, self.until = world, limits, writer_of, until
         self.grader = grading or Grading()
         world.references = References(self.grader, view.said)
-        self.batches = 0
+        self.batches = self.learned = 0
+        """How often a batch was closed here to its version, and how many of them it was: some are closed again."""
         self.stalled: set[str] = set()
         """Scopes whose next batch is larger than its log takes."""
         self.grading: dict[int, set[tuple[str, str]]] = defaultdict(set)
@@ -235,7 +236,8 @@ class KafkaLearner:
             await self._land(partition, writer)
         writer.state("learning", episode, "version", self.learner.version(scope, closed))
         await self._land(partition, writer)
-        self.batches += closed.revision is None
+        self.batches += 1
+        self.learned += closed.revision is None
 
     async def _land(self, partition: int, writer: KafkaWriter) -> None:
         """Durable, and read back."""

@@ -87,7 +87,7 @@ def figures(worker: KafkaWorker) -> dict[str, float]:
         "metalogue_episodes_closed_total": progress.closed,
         "metalogue_episodes_failed_total": progress.failed,
         "metalogue_episodes_resumed_total": progress.resumed,
-        "metalogue_batches_learned_total": worker.teacher.batches,
+        "metalogue_batches_learned_total": worker.teacher.learned,
         "metalogue_records_appended_total": worker.appender.appended,
         "metalogue_dead_letters_total": worker.intake.refused,
         "metalogue_stale_completions_total": sum(o.fold.stale for o in owned),
