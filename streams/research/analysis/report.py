@@ -22,6 +22,8 @@ HEAD = ("run", "n", "accuracy", "95 %", "coverage", "wrong", "withheld", "undeci
         "tokens", "ECE", "AURC")  # fmt: skip
 JUDGE_HEAD = ("with a judge", "coverage with it")
 """Columns beside the others, where a judge was asked."""
+BAR = r"\|"
+"""A bar in a cell, which would end it otherwise."""
 LEARNED_HEAD = ("batch", "right", "accuracy", "95 %", "calls", "95 %", "tokens", "95 %", "lessons")
 
 
@@ -34,14 +36,18 @@ def markdown(made: Mapping[str, Any]) -> str:
     for scope, steps in made["learning"].items():
         lines += ["", f"## {scope}, batch by batch", "", *table(LEARNED_HEAD, _steps(steps))]
     for name, figures in made["runs"].items():
-        lines += ["", f"## {name}", "", *_details(figures)]
+        lines += ["", f"## {name.replace(chr(10), ' ')}", "", *_details(figures)]
     return "\n".join(lines) + "\n"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """A table's lines in Markdown; the first column is of words."""
-    ruler = "|".join(["---", *["---:"] * (len(head) - 1)])
-    return [f"| {' | '.join(head)} |", f"|{ruler}|", *(f"| {' | '.join(row)} |" for row in rows)]
+    # A run is named by its settings, texts of prompts among them: whatever they hold, a figure stays in its column.
+    first, *more = (
+        f"| {' | '.join(cell.replace('|', BAR).replace(chr(10), ' ') for cell in row)} |"
+        for row in (head, *rows)
+    )
+    return [first, f"|{'|'.join(['---', *['---:'] * (len(head) - 1)])}|", *more]
 
 
 def _steps(steps: Sequence[Mapping[str, Any]]) -> list[list[str]]:

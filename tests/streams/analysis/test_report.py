@@ -10,7 +10,7 @@ import pytest
 
 from streams.research.analysis import plots as drawing
 from streams.research.analysis.plots import MISSING, Plot, bars
-from streams.research.analysis.report import html, markdown, plots
+from streams.research.analysis.report import html, markdown, plots, table
 from tests.stand_ins import always
 
 STATED: dict[str, Any] = {
@@ -208,3 +208,9 @@ def test_a_run_s_plots_are_its_curves_of_confidence_and_its_counts() -> None:
     ]  # fmt: skip
     assert bars("flow", {"correct": 2}) == Plot("flow", {"correct": [(0.0, 2.0)]}, bars=True)
     assert plots(PLAIN) == []
+
+
+def test_a_figure_stays_in_its_column_whatever_a_name_holds() -> None:
+    head, ruler, row = table(("run", "n"), [("cot prompts=a | b\nc", "3")])
+    assert row == r"| cot prompts=a \| b c | 3 |"
+    assert (head, ruler) == ("| run | n |", "|---|---:|")
