@@ -169,7 +169,9 @@ class LiveLog:
                 self.seen = seen
                 more = self._take()
                 self.version += 1
-            self.rates.see(time.monotonic(), self.topics())
+            if not more:
+                # Not before: how fast a long log is read would be taken for how fast it grows.
+                self.rates.see(time.monotonic(), self.topics())
             self.was_read = True
         return more
 

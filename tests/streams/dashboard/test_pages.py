@@ -316,6 +316,19 @@ def test_a_rate_is_what_came_lately() -> None:
     assert rates.of("a") == 0.0
 
 
+def test_a_log_that_nobody_writes_to_grows_by_nothing_however_long_it_takes_to_read(
+    worked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streams.telemetry.figures.SPAN", 50)
+    monkeypatch.setattr("streams.interfaces.dashboard.live_log.STRETCH", 20)
+    live_log = LiveLog(worked)
+    while live_log.look():
+        pass
+    live_log.look()
+    assert live_log.caught_up
+    assert {live_log.rates.of(topic) for topic in live_log.topics()} == {0.0}
+
+
 def test_another_log_at_the_same_path_is_read_anew(worked: Path, tmp_path: Path) -> None:
     path, other = tmp_path / "a.db", tmp_path / "b.db"
     copied(worked, path)
