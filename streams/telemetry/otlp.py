@@ -14,10 +14,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from schemas.events.codec import BadEvent
 from schemas.events.episode import EpisodeOpened
 from schemas.events.learning import BatchClosed
 from schemas.identity import is_taken
 from schemas.record import Record
+from streams.runtime.embedded.files import SqliteError
 from streams.telemetry import spans
 from streams.telemetry.spans import Span
 
@@ -176,15 +178,19 @@ class Export:
         # closed until then.
         wait = POLL_S
         while True:
-            last, went = stopped.is_set(), self.step()
+            last = stopped.is_set()
+            try:
+                went, why = self.step(), f"{self.url} took no spans"
+            except (BadEvent, SqliteError) as error:
+                # Another process may hold the log, or it is full for a while: a thread that ended over it
+                # would send nothing for as long as its process lives, and nobody would see.
+                went, why = False, f"no spans were sent to {self.url}: {error}"
             if went:
                 wait = POLL_S
                 continue
             if last:
                 return
             if went is False:
-                _log.warning(
-                    "%s took no spans; sent again in %.0f s [otlp.refused]", self.url, wait
-                )
+                _log.warning("%s; sent again in %.0f s [otlp.refused]", why, wait)
             stopped.wait(wait)
             wait = min(wait * 2, MOST_WAIT_S) if went is False else POLL_S

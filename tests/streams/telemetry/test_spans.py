@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -159,6 +161,32 @@ def test_what_is_refused_is_kept_and_sent_again(worked: Path, tmp_path: Path) ->
         while export.step():
             pass
         assert export.step() is None
+
+
+def test_a_log_that_another_process_holds_for_a_while_ends_no_sending(
+    worked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The thread ended with a traceback, and its process went on without sending anything."""
+    monkeypatch.setattr("streams.telemetry.otlp.POLL_S", 0.01)
+    taker, stopped = Taker(), threading.Event()
+    path = copied(worked, tmp_path / "a.db")
+    export = exported(path, taker)
+    export.log.db.execute("pragma busy_timeout=1")
+    with closing(export.log), closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("begin immediate")
+
+        def sent(found: Sequence[Span]) -> bool:
+            """The other process is done when the first spans come a second time."""
+            if taker.got and not stopped.is_set():
+                other.execute("rollback")
+                stopped.set()
+            return taker(found)
+
+        export.send = sent
+        export.follow(stopped)
+        assert export.step() is None
+    assert len({span.id for span in taker.got}) < len(taker.got), "some were sent twice"
+    assert "database is locked; sent again in" in caplog.text
 
 
 def test_a_redirect_is_a_refusal(worked: Path, tmp_path: Path) -> None:
