@@ -55,15 +55,16 @@ class Writer:
         self.appended_s = time.monotonic()
         """When the log last took something of ours; first the claim."""
         self.at_ms, self.asked_s = 0, self.appended_s
-        """When a commit's first record was stated, in Unix time; since when somebody waits (``time.monotonic``)."""
+        """The time of what is stated now, in Unix time; since when somebody waits (``time.monotonic``)."""
         self.loop: asyncio.AbstractEventLoop | None = None
         self.fenced = self.stalled = False
 
     def state(self, topic: str, episode: str, address: str, event: Event) -> None:
         """Record with the next commit."""
-        # All records of a commit bear the time of the first, and the clock is asked once for them.
+        # What is stated in one turn of the loop bears one time, and the clock is asked once for it. What nobody waits
+        # for lies here until the next reply is stated, which may take a model minutes: each has a time of its own.
         rows = self.rows
-        if not rows:
+        if self.stalled or not self.waiting:
             self.at_ms = now_ms()
         body = event.to_json().decode()
         rows.append(

@@ -189,6 +189,25 @@ def test_a_log_that_another_process_holds_for_a_while_ends_no_sending(
     assert "database is locked; sent again in" in caplog.text
 
 
+def test_calls_of_an_episode_that_is_alone_lie_within_it_one_after_the_other(
+    tmp_path: Path,
+) -> None:
+    """A reply bore the time of the fact before it, which had lain there for as long as the model took."""
+    taker, path = Taker(), tmp_path / "a.db"
+    asked = ("solve", "What is 1 + 1?", "--policy", "mc2", "--log", path)
+    assert call(*asked, "--backbone", "rehearsal:seed=3,latency_ms=80").code == 0
+    export = exported(path, taker)
+    with closing(export.log):
+        while export.step():
+            pass
+    root, *chats = [span for span in taker.got if not span.name.startswith("evaluate")]
+    ends = root.start_ms
+    assert len(chats) > 1
+    for chat in chats:
+        assert ends - 2 <= chat.start_ms < chat.end_ms <= root.end_ms, "in whole milliseconds"
+        ends = chat.end_ms
+
+
 def test_a_redirect_is_a_refusal(worked: Path, tmp_path: Path) -> None:
     """It used to count as taken: the spans were nowhere, and the position went on."""
     path = copied(worked, tmp_path / "a.db")
