@@ -8,7 +8,7 @@ before. ``due`` tells when a batch is complete, ``version_for`` which version an
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, ClassVar
@@ -150,6 +150,19 @@ class ScopeWindow:
         # Whoever came first has the place: it is filled, or it is void, and never both.
         elif event.position not in series.filled:
             series.voids.add(event.position)
+
+    def void_before(self, event: PositionVoided, arrived: Sequence[str]) -> None:
+        """Take a void that stands before the episodes that ``arrived`` last, in this order, but was heard behind them.
+
+        The one at its place is late then, as it is for whoever reads the log.
+        """
+        series = self.series.get(event.series)
+        if series is None or series.filled.get(event.position) not in arrived:
+            return
+        series.voids.add(event.position)
+        late = {*self.late, series.filled.pop(event.position)}
+        before = [each for each in self.late if each not in arrived]
+        self.late = dict.fromkeys([*before, *(each for each in arrived if each in late)])
 
     def _arrive(self, episode: str, event: Reflected) -> None:
         if episode in self.awaited:

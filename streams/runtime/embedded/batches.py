@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from schemas.events.base import Event
-from schemas.events.learning import BatchClosed
+from schemas.events.learning import BatchClosed, PositionVoided, Reflected
 from schemas.identity import is_numbered, learning_id
 from schemas.problem import Limits
 from state.folds.windows import Due
@@ -30,6 +30,9 @@ class Batches:
     ) -> None:
         self.log, self.writer, self.learner = log, writer, learner
         self.world, self.limits = world, limits
+        self.ended: dict[str, Reflected] = {}
+        """What episodes left that is stated and not on disk yet, in its order."""
+        writer.about_to_append = self._appended
 
     def say(self, episode: str, address: str, event: Event) -> None:
         """Record on ``learning``; the fold sees records in the order in which they are stated."""
@@ -37,6 +40,24 @@ class Batches:
         # the disk is harmless: whoever is killed loses both.
         self.writer.state("learning", episode, address, event)
         self.learner.feed(episode, address, event)
+        if isinstance(event, Reflected):
+            self.ended[episode] = event
+
+    def give_up_voided(self) -> None:
+        """Take from what just ended the places that were voided on the log before it. Who calls holds the log."""
+        # A person's word may come while an end waits for its commit: then it stands before the end for
+        # whoever reads the log, and we hear it behind.
+        for said in self.ended.values():
+            if said.position is not None:
+                void = self.log.find(f"n/{said.scope}/{said.series}", f"void.{said.position}")
+                if isinstance(void, PositionVoided) and said.scope in self.learner.scopes:
+                    window = self.learner.scopes[said.scope].window
+                    window.void_before(void, [*self.ended])
+
+    def _appended(self) -> None:
+        """What ended is about to be on disk, behind all that is there."""
+        self.give_up_voided()
+        self.ended.clear()
 
     def warm_up(self, scope: Scope) -> bool:
         """Make version 0 of a scope that starts from another's memory. Returns whether that was to do."""

@@ -332,6 +332,8 @@ class Worker:
             # Who holds the log may hold it for long, and is asked again at the next look.
             if alone and not heard:
                 self.schedule.changed.set()
+            if heard:
+                self.batches.give_up_voided()
             yield heard
 
     def _close(self, scope: Scope) -> BatchClosed | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from sqlite3 import OperationalError
 from typing import TYPE_CHECKING, Any
@@ -58,6 +58,8 @@ class Writer:
         """The time of what is stated now, in Unix time; since when somebody waits (``time.monotonic``)."""
         self.loop: asyncio.AbstractEventLoop | None = None
         self.fenced = self.stalled = False
+        self.about_to_append: Callable[[], None] = lambda: None
+        """Called by each commit when it holds the log, before anything of it is on disk."""
 
     def state(self, topic: str, episode: str, address: str, event: Event) -> None:
         """Record with the next commit."""
@@ -152,6 +154,7 @@ class Writer:
                 self._count("stale", sum(row[5] == "completed" for row in rows))
                 db.execute("commit")  # the count alone, since nothing of ours was put yet
                 raise self.lost()
+            self.about_to_append()
             self.stamps.put(db, rows)
             sealing, before = self.log.sealing, db.total_changes
             insert(db, rows if sealing is None else sealing.records(rows))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -12,8 +13,9 @@ from typing import Any
 import pytest
 
 from schemas.events.episode import ProblemAdmitted
-from schemas.events.learning import KnowledgeRevised, LessonDistilled
+from schemas.events.learning import BatchClosed, KnowledgeRevised, LessonDistilled
 from streams.engine.policies import find
+from streams.interfaces.cli.doctor.adopting import voided
 from streams.producing.produce import Plan, Producer
 from streams.producing.sources import SourceLine, lines_of
 from streams.producing.traces import taking
@@ -74,6 +76,35 @@ def test_what_comes_just_before_a_batch_is_closed_is_heard_first(
         outcome = asyncio.run(Worker(log, Counted(), find).run(until_idle=True, settle=True))
         assert (outcome.held, outcome.parked) == ([], [])
         assert looks > batch
+        assert Verifier(log, find).run().diverged == []
+
+
+@pytest.mark.parametrize("heard_first", [False, True], ids=["at once", "heard while it waits"])
+def test_a_word_that_takes_an_episode_out_while_its_end_waits_for_the_log_stands_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, heard_first: bool
+) -> None:
+    path = tmp_path / "a.db"
+    produced(path, "game24:901-906", values=VALUES)
+    flush, said = Writer.flush, list[str]()
+
+    def behind(writer: Writer) -> None:
+        ends = [row[3] for row in writer.rows if row[4] == "reflected"]
+        if ends and not said and not writer.log.db.in_transaction:
+            said.append(ends[-1])
+            with closing(SqliteLog(path)) as other:
+                other.publish(commands=voided(other, ends[-1], "cancelled"))
+            if heard_first:
+                raise sqlite3.OperationalError("database is locked")
+        flush(writer)
+
+    monkeypatch.setattr(Writer, "flush", behind)
+    monkeypatch.setattr("streams.runtime.embedded.writer.is_busy", lambda error: True)
+    with closing(SqliteLog(path)) as log:
+        outcome = asyncio.run(Worker(log, Counted(), find).run(until_idle=True, settle=True))
+        assert (outcome.held, outcome.parked, len(said)) == ([], [], 1)
+        first = next(iter(log.records("learning", kinds=("batch.closed",)))).event
+        assert isinstance(first, BatchClosed)
+        assert first.members[-1] == said[0], "it is late, and has no place of its own"
         assert Verifier(log, find).run().diverged == []
 
 
