@@ -32,7 +32,7 @@ def sort_of(log: SqliteLog) -> Sort:
     if queries.is_imported(log):
         return "kafka"
     worked_on = queries.is_worked_on(log, [*FREE, CLAIMED])
-    return "file" if queries.held(log) or not worked_on else "part"
+    return "file" if queries.held(log) or not (worked_on or queries.has_cut_cases(log)) else "part"
 
 
 def claims_of(log: SqliteLog, sort: Sort) -> dict[tuple[str, int], dict[int, int]]:

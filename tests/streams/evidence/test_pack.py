@@ -24,6 +24,7 @@ from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
 from tests.memory_kafka.fixture import in_memory
 from tests.pupil import find
 from tests.streams.cli.calling import Called, call, command, environment
+from tests.streams.cli.imported import CASES, file, taken_in, worked
 from tests.streams.cli.learned import made
 from tests.streams.evidence.forging import (
     drawn,
@@ -384,3 +385,19 @@ def test_an_episode_that_goes_on_may_be_shown_too(tmp_path: Path) -> None:
     assert call("export", "evidence", "n901", "--out", "e", "--log", log).code == 0
     done = call("verify", "e")
     assert ": open" in done.lines[0]
+
+
+@pytest.mark.parametrize("settled", [False, True], ids=["taken in", "learned from"])
+def test_evidence_of_another_tools_trace_is_verified_alone(tmp_path: Path, settled: bool) -> None:
+    """It rests on no record of a worker: all of it was said by whoever took it in."""
+    log = tmp_path / "log.db"
+    assert taken_in(file(tmp_path, *CASES), log, "--policy", "mc2").code == 0
+    if settled:
+        worked(log)
+    with closing(SqliteLog(log)) as opened:
+        name = next(opened.records(kinds=("trace.taken",))).episode
+    done = call("export", "evidence", name, "--out", "case.jsonl", "--log", log)
+    assert (done.code, call("verify", "case.jsonl").code) == (0, 0)
+    Path("part.jsonl").write_bytes(call("log", "cat", "--episode", name, "--log", log).raw)
+    part = call("verify", "--log", "jsonl:part.jsonl")
+    assert (part.code, "this is a part without its claims" in part.out) == (0, True), part.err

@@ -15,6 +15,11 @@ select offset, topic, partition, episode, address from records where kind = 'par
 """
 WORKED_ON = "select 1 from records where epoch > 0 or kind not in ({}) limit 1"
 """Also those under the first claim of a partition on Kafka, whose epoch is 0."""
+CUT_CASES = """
+select 1 from records where kind = 'trace.taken'
+  and not exists (select 1 from records where kind = 'series.opened') limit 1
+"""
+"""Who takes a case in announces its series with it: without any the case was cut out of a log."""
 SPANS = """
 select topic, partition, epoch, min(offset), max(offset) from records
   where epoch > 0 group by 1, 2, 3
@@ -120,6 +125,11 @@ def is_worked_on(log: SqliteLog, free: Collection[str]) -> bool:
     # Kinds are bound one by one: SQLite has no lists, and names are never put into a query's text.
     query = WORKED_ON.format(",".join("?" * len(free)))
     return log.db.execute(query, (*free,)).fetchone() is not None
+
+
+def has_cut_cases(log: SqliteLog) -> bool:
+    """Whether there are cases from other tools, and no series that one could be of."""
+    return log.db.execute(CUT_CASES).fetchone() is not None
 
 
 def spans(log: SqliteLog) -> list[Span]:
