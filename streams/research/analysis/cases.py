@@ -45,7 +45,7 @@ from streams.replay.differ import paid
 from streams.replay.verify import before
 from streams.research.analysis.progress import Batch
 from streams.research.analysis.verdicts import Verdict, verdicts
-from streams.runtime.embedded.queries.messages import readable_feedback
+from streams.runtime.embedded.labels import judgements_of
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -424,11 +424,13 @@ def role_of(reply: Completed) -> str:
 def references(log: SqliteLog) -> Labels:
     """The newest reference of each problem and episode that feedback gave one, with its place on the log."""
     found: dict[str, tuple[int, References]] = {}
-    # In the order of the log, so that a corrected reference replaces the one before it.
-    for place, (_, said) in enumerate(readable_feedback(log)):
-        if said.reference is not None:
-            name = said.episode or f"{said.domain}/{said.problem_id}"
-            found[name] = place, references_of(said.reference)
+    for subject, told in judgements_of(log).said.items():
+        # What a person answered to a policy's question is no reference of its answer.
+        known = [(at, e.reference) for at, e in told if e.reference is not None and not e.review]
+        if known:
+            # A corrected reference stands behind the one that it replaces.
+            at, reference = known[-1]
+            found["/".join(subject)] = at, references_of(reference)
     return found
 
 

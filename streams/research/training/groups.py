@@ -15,9 +15,9 @@ Source: trainable graph memory, stage 3: eq. (5), (11), (12); settings (R: exact
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, Literal, TypeAlias
 
 from handlers.answers.grade import grade_reference, references_of
@@ -25,26 +25,26 @@ from handlers.learning.reinforce import advantages
 from handlers.limits import Ledger
 from handlers.policies.around import through
 from handlers.policies.graph_memory.runs import reward
-from schemas.asking import OutOfLimit, ReplayError
+from schemas.asking import ReplayError
 from schemas.events.episode import Completed, EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.identity import digest
 from schemas.prompt import Message
 from schemas.questions import Complete
 from schemas.settings import BadSetting
 from streams.core.drive import drive, replayed
-from streams.engine.episode import Work, prepare
+from streams.engine.episode import NOT_AN_OUTCOME, Work, prepare
+from streams.engine.judgements import Judgements
 from streams.engine.learner import Learner
 from streams.engine.policies import NoPolicy, find, find_recorded
+from streams.runtime.embedded.labels import judgements_of
 from streams.runtime.embedded.log import SqliteLog
-from streams.runtime.embedded.queries import episodes, messages
+from streams.runtime.embedded.queries import episodes
 from streams.runtime.embedded.records import learned
 
 Scored: TypeAlias = Literal["exact_match", "f1"]
 """By what a roll-out is rewarded: whether its answer is right, or how much of it is."""
 REWARDS: tuple[Scored, ...] = ("exact_match", "f1")
 """``exact_match`` is what graded the episode: each domain's own checker, code and arithmetic too."""
-Labels: TypeAlias = dict[tuple[str, str], Any]
-"""References by domain and problem."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,15 +114,15 @@ class Group:
     policy: str
     rollouts: list[Rollout] = field(default_factory=list[Rollout])
 
-    def as_json(self, references: Mapping[tuple[str, str], Any]) -> dict[str, Any]:
-        """The group with its normalised advantages."""
+    def as_json(self, reference: Any) -> dict[str, Any]:
+        """The group with its normalised advantages, and the problem's reference: a trainer's reward needs it."""
         known = [each for each in self.rollouts if each.reward is not None]
         gains = advantages([each.reward or 0.0 for each in known])
         return {
             "domain": self.domain,
             "problem_id": self.problem_id,
             "policy": self.policy,
-            "reference": references.get((self.domain, self.problem_id)),
+            "reference": reference,
             "rollouts": [
                 {
                     "episode": each.episode,
@@ -158,7 +158,7 @@ def groups(
     log: SqliteLog, least: int = 2, scored: Scored = "exact_match"
 ) -> Iterator[dict[str, Any]]:
     """Every group with so many roll-outs of known reward, in order of their first episode."""
-    labels, learner = references(log), learned(log, find)
+    said, learner = judgements_of(log), learned(log, find)
     found: dict[str, Group] = {}
     for episode in episodes.closed(log):
         work = _work(log, learner, episode)
@@ -173,29 +173,23 @@ def groups(
         who = work.opened.settings, work.opened.backbones
         name = digest([problem.domain, problem.id, policy, *who, turns[0].messages])
         group = found.setdefault(name, Group(problem.domain, problem.id, policy))
-        gain = _f1(work, log, labels) if scored == "f1" else reward(learner.grades.outcome(episode))
+        gain = _f1(work, log, said) if scored == "f1" else reward(learner.grades.outcome(episode))
         group.rollouts.append(Rollout(episode, work.opened.seed, turns, gain))
     for group in found.values():
         if sum(each.reward is not None for each in group.rollouts) >= least:
-            yield group.as_json(labels)
+            yield group.as_json(said.reference(group.domain, group.problem_id))
 
 
-def references(log: SqliteLog) -> Labels:
-    """The newest reference of each problem; a trainer's reward needs it, no prompt holds it."""
-    return {
-        (said.domain, said.problem_id): said.reference
-        for _, said in messages.readable_feedback(log)
-        if said.reference is not None and said.domain and said.problem_id
-    }
-
-
-def _f1(work: Work, log: SqliteLog, labels: Labels) -> float | None:
+def _f1(work: Work, log: SqliteLog, said: Judgements) -> float | None:
     """How much of an episode's answer is right; unknown without a reference."""
     problem, closed = work.admitted.problem, log.find(work.episode, "closed")
     assert isinstance(closed, EpisodeClosed)
-    reference = labels.get((problem.domain, problem.id))
-    if reference is None:
+    # The newest counts, whether it was said of the problem or of this very answer.
+    about = (*said.about((problem.domain, problem.id)), *said.about((work.episode,)))
+    known = [(at, e.reference) for at, e in about if e.reference is not None and not e.review]
+    if not known:
         return None
+    reference = max(known, key=itemgetter(0))[1]
     dataset, text = problem.dataset or problem.domain, problem.problem
     grade = grade_reference(closed.answer, references_of(reference), dataset=dataset, problem=text)
     return grade.credit
@@ -234,9 +228,13 @@ def turns_of(work: Work) -> Iterator[Turn]:
     """Every reply of an episode with its prompt, derived again from the record."""
     asked, run = Asked(), work.run(None, None)
     steps = through(work.policy.solve(work.task, work.settings), watch=asked)
-    # An episode that a limit ended has replies too, and a reward: it was not enough.
-    with suppress(OutOfLimit):
+    # An episode that a limit or a defect of its policy ended has replies too, and a reward: it was not enough.
+    try:
         replayed(drive(steps, run, Ledger.of(work.opened.limits, work.opened.prices)))
+    except NOT_AN_OUTCOME:
+        raise
+    except Exception:
+        pass
     for at, question in asked.questions:
         said = run.journal[at]
         assert isinstance(said, Completed)

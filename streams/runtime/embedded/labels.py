@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from pydantic import ValidationError
 
@@ -39,6 +40,15 @@ def judged_of(log: SqliteLog, episode: str) -> tuple[str, Judged] | None:
     if isinstance(admitted, ProblemAdmitted) and isinstance(closed, EpisodeClosed):
         return admitted.problem.id, Solved.of(admitted, closed)
     return None
+
+
+def judgements_of(log: SqliteLog) -> Judgements:
+    """Everything that feedback says on a log, less what cannot be read: anybody may put anything there."""
+    told = Judgements()
+    for offset, _, _, value in log.messages("feedback"):
+        with suppress(ValidationError, TypeError):  # its dead letter says why
+            told.add(offset, feedback_of(value))
+    return told
 
 
 class Labels:

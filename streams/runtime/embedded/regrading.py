@@ -12,14 +12,12 @@ command again, closes them. On Kafka they are proposed, and the owners of the sc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from msgspec import structs
-from pydantic import ValidationError
 
 from handlers.answers.forms import Compared
 from handlers.answers.grade import Grade
@@ -30,14 +28,12 @@ from schemas.events.learning import BatchClosed, Graded, GradeProposed
 from schemas.identity import episode_parts, is_taken, learning_id
 from schemas.outcome import Outcome
 from schemas.problem import Feedback
-from schemas.written import feedback_of
 from state.folds.grades import GradesFold
 from streams.core.closing import GRADED, evidence_of, grade_address, graded_address
 from streams.engine.grades import Judged, held_against
-from streams.engine.judgements import Judgements
 from streams.engine.regraded import is_of_person, learned_with, relearned_from
 from streams.runtime.embedded.forgetting import close_again
-from streams.runtime.embedded.labels import judged_of
+from streams.runtime.embedded.labels import judged_of, judgements_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.queries.reviews import grades_of
 from streams.runtime.embedded.records import learned
@@ -125,10 +121,7 @@ class Regrading:
 
     def answers(self) -> Iterator[Put]:
         """Every answer of a closed episode or a case, but of forgotten problems, in the order of the log."""
-        told = Judgements()
-        for offset, _, _, value in self.log.messages("feedback"):
-            with suppress(ValidationError, TypeError):  # its dead letter says why
-                told.add(offset, feedback_of(value))
+        told = judgements_of(self.log)
         for (episode,) in self.log.db.execute(CLOSED).fetchall():
             found = judged_of(self.log, episode)
             if found is None or found[1].answer is None:

@@ -23,8 +23,8 @@ from streams.runtime.kafka.imported import KafkaLog
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
 from tests.memory_kafka.fixture import in_memory
 from tests.pupil import find
+from tests.streams.cli import imported
 from tests.streams.cli.calling import Called, call, command, environment
-from tests.streams.cli.imported import CASES, file, taken_in, worked
 from tests.streams.cli.learned import made
 from tests.streams.evidence.forging import (
     drawn,
@@ -391,9 +391,12 @@ def test_an_episode_that_goes_on_may_be_shown_too(tmp_path: Path) -> None:
 def test_evidence_of_another_tools_trace_is_verified_alone(tmp_path: Path, settled: bool) -> None:
     """It rests on no record of a worker: all of it was said by whoever took it in."""
     log = tmp_path / "log.db"
-    assert taken_in(file(tmp_path, *CASES), log, "--policy", "mc2").code == 0
+    assert (
+        imported.taken_in(imported.file(tmp_path, *imported.CASES), log, "--policy", "mc2").code
+        == 0
+    )
     if settled:
-        worked(log)
+        imported.worked(log)
     with closing(SqliteLog(log)) as opened:
         name = next(opened.records(kinds=("trace.taken",))).episode
     done = call("export", "evidence", name, "--out", "case.jsonl", "--log", log)

@@ -214,7 +214,7 @@ class Letters:
 
 def rolled(*turns: Turn) -> list[dict[str, Any]]:
     group = Group("d", "p", "x@1", [Rollout("e1", 1, turns, 1.0), Rollout("e2", 2, turns, 0.0)])
-    found: list[dict[str, Any]] = json.loads(json.dumps([group.as_json({})]))
+    found: list[dict[str, Any]] = json.loads(json.dumps([group.as_json(None)]))
     return found
 
 
@@ -243,3 +243,59 @@ def test_where_a_template_forgets_thoughts_each_part_is_a_row() -> None:
     ]
     assert told == [("[q][", "t|c"), ("[q][c][r][", "d")] * 2
     assert [row["advantage"] for row in rows] == [1.0, 1.0, -1.0, -1.0]
+
+
+BROKEN = """
+from handlers.policies.base import Policy
+from handlers.policies.baselines.chain import ChainSettings, think
+from schemas.questions import DEFAULT_SAMPLING
+
+def solve(task, settings):
+    yield from think(task.problem, DEFAULT_SAMPLING, 0)
+    raise ValueError("none of its problems is solved")
+
+BROKEN = Policy(
+    name="broken", version="1", about="errs", settings=ChainSettings, roles=("reasoner",), solve=solve
+)
+"""
+
+
+def test_a_policy_that_failed_and_words_that_nobody_can_read_keep_no_group_from_its_export(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("broken.py").write_text(BROKEN)
+    problem = {"id": "p", "problem": "2 + 2?", "answer": "4"}
+    lines = [json.dumps({**problem, "seed": seed}) for seed in (1, 2)]
+    Path("in.jsonl").write_text("\n".join(lines) + "\n")
+    for policy in ("cot", "broken.py:BROKEN"):
+        assert call("produce", "in.jsonl", "--policy", policy, "--log", "a.db").code == 0
+    with closing(SqliteLog("a.db")) as opened:
+        opened.publish([("feedback", "a", {}, b"no JSON"), ("feedback", "b", {}, b'{"x": 1}')])
+    words = ("--policy", "broken.py:BROKEN", "--log", "a.db")
+    done = call("worker", "--backbone", "rehearsal", "--until-idle", "--no-tables", *words)
+    assert done.code == 0, done.err
+    done = call("export", "grpo", "-", *words)
+    assert done.code == 0, done.err
+    found = {row["policy"].partition("@")[0]: len(row["rollouts"]) for row in done.rows}
+    assert found == {"cot": 2, "broken.py:BROKEN": 2}
+    assert call("analyse", "--log", "a.db").code == 0
+
+
+def test_a_reference_of_an_episodes_own_rewards_its_roll_out(tmp_path: Path) -> None:
+    log = tmp_path / "a.db"
+    given = (
+        b'{"id": "p", "problem": "Who?", "domain": "hotpotqa", "seed": %d}\n' % seed
+        for seed in (1, 2)
+    )
+    produced = call(
+        "produce", "-", "--follow", "--policy", "cot", "--log", log, given=b"".join(given)
+    )
+    assert produced.code == 0
+    call("worker", "--backbone", "rehearsal", "--until-idle", "--no-tables", "--log", log)
+    with closing(SqliteLog(log)) as opened:
+        names = [each.episode for each in opened.records(kinds=("episode.closed",))]
+        words = [{"episode": name, "reference": "nobody at all"} for name in names]
+        opened.publish([("feedback", w["episode"], {}, json.dumps(w).encode()) for w in words])
+    rows = call("export", "grpo", "-", "--reward", "f1", "--log", log).rows
+    assert [len(row["rollouts"]) for row in rows] == [2]

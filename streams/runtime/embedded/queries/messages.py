@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
-from pydantic import ValidationError
 
-from schemas.identity import canonical
-from schemas.problem import Feedback
-from schemas.written import feedback_of, readable
+from schemas.written import readable
 from streams.runtime.embedded.queries.conditions import span
 
 if TYPE_CHECKING:
@@ -88,17 +84,6 @@ def values(log: SqliteLog, topic: str, after: int = 0) -> Iterator[tuple[int, by
     query = "select offset, value from messages where topic = ? and offset > ? order by offset"
     for offset, value in log.db.execute(query, (topic, after)):
         yield offset, as_bytes(value)
-
-
-def readable_feedback(log: SqliteLog) -> Iterator[tuple[int, Feedback]]:
-    """Offset and words of every judgement that can be read, in order."""
-    # Anybody may put anything on the topic. What workers refuse counts nowhere, and its dead letter says why: what is
-    # no judgement, and a reference without a canonical form, such as a number that is too large.
-    for offset, value in values(log, "feedback"):
-        with suppress(ValidationError, TypeError):
-            said = feedback_of(value)
-            canonical(said.model_dump(mode="json"))
-            yield offset, said
 
 
 # ── Problems ─────────────────────────────────────────────────────────────────────────────────
