@@ -6,8 +6,11 @@ each byte once. A segment is the JSON Lines of ``log cat``, under xz.
 
 from __future__ import annotations
 
+import fcntl
 import lzma
-from collections.abc import Iterator
+import os
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +19,7 @@ import orjson
 
 from streams.runtime.embedded.files import SqliteError
 from streams.runtime.embedded.lines import lines_of, put
+from streams.runtime.embedded.queries.messages import message_at
 from streams.runtime.embedded.queries.rows import admitted_upto, record_at
 
 if TYPE_CHECKING:
@@ -42,7 +46,8 @@ class Segments:
 
     def files(self) -> list[Path]:
         """The segments in their order. Raises ``BadSegment`` where one is missing between others."""
-        found = sorted(self.folder.glob(f"*{ENDING}"))
+        # By length first: 10000 stands behind 9999.
+        found = sorted(self.folder.glob(f"*{ENDING}"), key=lambda file: (len(file.name), file.name))
         for number, file in enumerate(found, 1):
             if file.name != _name(number):
                 raise BadSegment(f"{self.folder / _name(number)} is missing")
@@ -80,46 +85,69 @@ class Segments:
     def add(self, log: SqliteLog) -> Path | None:
         """Write what the log holds beyond these segments as the next one; nothing where there is nothing new.
 
-        Raises ``BadSegment`` where the segments are not of this log, or what is new does not fit into one.
+        Raises ``BadSegment`` where the segments are not of this log, what is new does not fit into one, or somebody
+        else packs into this folder.
         """
-        ends = self._ends(log)
-        with log.reading():  # one state of the log, however a worker goes on meanwhile
-            new = list(lines_of(log, after=ends))
-        if not new:
-            return None
-        packed = [orjson.dumps(line) + b"\n" for line in new]
-        if max(map(len, packed)) > MOST_LINE or sum(map(len, packed)) > MOST_UNPACKED:
-            raise BadSegment(
-                f"{log.path} has more to keep than a segment may hold, or a longer line"
-            )
         self.folder.mkdir(parents=True, exist_ok=True)
-        file = self.folder / _name(len(self.files()) + 1)
-        # Under another name until it is whole: a segment that was cut off would be taken for the
-        # next one, and its log could not be restored from there on.
-        part = file.with_suffix(".part")
-        try:
-            # A segment is written once and kept for ever, so time is spent on its size.
-            part.write_bytes(lzma.compress(b"".join(packed), preset=9 | lzma.PRESET_EXTREME))
-            part.rename(file)
-        finally:
-            part.unlink(missing_ok=True)
-        return file
+        with _alone(self.folder):
+            ends = self._ends(log)
+            with log.reading():  # one state of the log, however a worker goes on meanwhile
+                new = list(lines_of(log, after=ends))
+            if not new:
+                return None
+            packed = [orjson.dumps(line) + b"\n" for line in new]
+            if max(map(len, packed)) > MOST_LINE or sum(map(len, packed)) > MOST_UNPACKED:
+                raise BadSegment(
+                    f"{log.path} has more to keep than a segment may hold, or a longer line"
+                )
+            file = self.folder / _name(len(self.files()) + 1)
+            # Under another name until it is whole: a segment that was cut off would be taken for the
+            # next one, and its log could not be restored from there on.
+            part = file.with_suffix(".part")
+            try:
+                # A segment is written once and kept for ever, so time is spent on its size.
+                part.write_bytes(lzma.compress(b"".join(packed), preset=9 | lzma.PRESET_EXTREME))
+                part.rename(file)
+            finally:
+                part.unlink(missing_ok=True)
+            return file
 
     def _ends(self, log: SqliteLog) -> tuple[int, int]:
         """The last record and the last message that are kept, after a look whether both are of this log."""
-        record, message = -1, -1
-        last: dict[str, Any] | None = None
+        record: dict[str, Any] | None = None
+        message: dict[str, Any] | None = None
         for line in self.lines():
             if "episode" in line:
-                record, last = line["offset"], line
+                record = line
             elif "keyed" not in line:
-                message = line["offset"]
-        # The newest record that is kept must stand on this log at the same offset. Segments of two
-        # logs would restore to one that nobody ever wrote.
-        said = None if last is None else (last["episode"], last["address"], last["at_ms"])
-        if said is not None and record_at(log, record) != said:
-            raise BadSegment(f"{self.folder} holds the segments of another log than {log.path}")
-        return record, message
+                message = line
+        # The newest record and message that are kept must stand on this log at the same offsets. Segments
+        # of two logs would restore to one that nobody ever wrote.
+        for last, names, found in (
+            (record, ("episode", "address", "at_ms"), record_at),
+            (message, ("topic", "key", "at_ms"), message_at),
+        ):
+            if last and found(log, last["offset"]) != tuple(last[name] for name in names):
+                raise BadSegment(f"{self.folder} holds the segments of another log than {log.path}")
+        return (
+            -1 if record is None else record["offset"],
+            -1 if message is None else message["offset"],
+        )
+
+
+@contextmanager
+def _alone(folder: Path) -> Generator[None]:
+    """Keep others from packing into a folder. Raises ``BadSegment`` where somebody does."""
+    # Two at once would find the same end, and the second would write over what the first has kept. The
+    # kernel gives the lock back when its process ends, and nothing of it lies in the folder.
+    held = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError as error:
+        raise BadSegment(f"another process packs a log into {folder}") from error
+    finally:
+        os.close(held)
 
 
 def _unpacked(file: Path) -> Iterator[bytes]:

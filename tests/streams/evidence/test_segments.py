@@ -7,6 +7,7 @@ import tracemalloc
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -154,3 +155,38 @@ def test_a_missing_segment_is_named(tmp_path: Path) -> None:
     empty = call("log", "unpack", tmp_path / "nowhere", "--log", tmp_path / "log.db")
     assert empty.code == 2
     assert "no segment" in empty.err
+
+
+def test_two_who_pack_at_once_never_write_over_what_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, kept = copy_of(made(), tmp_path / "log.db"), tmp_path / "kept"
+    pressed = lzma.compress
+
+    def meanwhile(raw: bytes, **how: Any) -> bytes:
+        monkeypatch.setattr(lzma, "compress", pressed)
+        second = call("log", "pack", kept, "--log", log)
+        assert (second.code, "another process packs a log into" in second.err) == (2, True)
+        return pressed(raw, **how)
+
+    monkeypatch.setattr(lzma, "compress", meanwhile)
+    assert call("log", "pack", kept, "--log", log).code == 0
+    assert call("log", "pack", kept, "--log", log).out == "nothing new\n"
+
+
+def test_logs_on_which_there_are_messages_alone_are_told_apart_too(tmp_path: Path) -> None:
+    for name, count in (("first", 1), ("second", 3)):
+        rows = b"".join(
+            b'{"id": "%s%d", "problem": "?"}\n' % (name.encode(), n) for n in range(count)
+        )
+        words = ("produce", "-", "--follow", "--policy", "cot", "--log", tmp_path / f"{name}.db")
+        assert call(*words, given=rows).code == 0
+    assert call("log", "pack", tmp_path / "kept", "--log", tmp_path / "first.db").code == 0
+    other = call("log", "pack", tmp_path / "kept", "--log", tmp_path / "second.db")
+    assert (other.code, "another log" in other.err) == (2, True)
+
+
+def test_the_ten_thousandth_segment_stands_behind_all_others(tmp_path: Path) -> None:
+    for number in range(1, 10_001):
+        (tmp_path / f"{number:04}.jsonl.xz").touch()
+    assert Segments(tmp_path).files()[-1].name == "10000.jsonl.xz"

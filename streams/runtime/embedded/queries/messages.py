@@ -38,6 +38,7 @@ QUEUED = "select 1 from messages where topic = 'problems' and instr(key, ?) limi
 COUNT = "select count(*) from messages where topic = ? and offset > ? and offset <= ?"
 LAST = "select coalesce(max(offset), 0) from messages where topic = ?"
 BEFORE_LAST = "select offset from messages where topic = ? order by offset desc limit 1 offset ?"
+AT = "select topic, key, at_ms from messages where offset = ?"
 BEFORE_TIME = """
 select coalesce(min(case when at_ms >= ? then offset end) - 1, max(offset)) from messages
   where topic = ?
@@ -63,6 +64,12 @@ def value_of(log: SqliteLog, topic: str, key: str) -> bytes | None:
     """The value of a topic's message with this key, if it is there."""
     row = log.db.execute(VALUE, (topic, key)).fetchone()
     return None if row is None else as_bytes(row[0])
+
+
+def message_at(log: SqliteLog, offset: int) -> tuple[str, str, int] | None:
+    """Topic, key and time of the message at an offset, if there is one."""
+    found: tuple[str, str, int] | None = log.db.execute(AT, (offset,)).fetchone()
+    return found
 
 
 def find(log: SqliteLog, topic: str, key: str) -> Message | None:
