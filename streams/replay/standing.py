@@ -80,7 +80,7 @@ _EXACT = tuple(
 def headless(log: SqliteLog, *, whole: bool = True) -> Iterator[Diverged]:
     """Episodes with something on record, but without what comes before it.
 
-    A part of a log may hold reflections whose episodes are in another part.
+    A part of a log may hold reflections whose episodes are in another part, and what was said of these.
     """
     for (
         episode,
@@ -92,7 +92,7 @@ def headless(log: SqliteLog, *, whole: bool = True) -> Iterator[Diverged]:
         series,
         taken,
         first,
-        count,
+        own,
     ) in order.beginnings(log):
         match episode[:2]:
             # A case from another tool was never admitted or opened here: it begins with what was
@@ -100,7 +100,7 @@ def headless(log: SqliteLog, *, whole: bool = True) -> Iterator[Diverged]:
             case "p/" if is_taken(episode):
                 if not taken and whole:
                     yield _missing(episode, "taken", first)
-            case "p/" if not admitted and (whole or count > reflected + 1):
+            case "p/" if not admitted and (whole or own):
                 yield _missing(episode, "admitted", first)
             case "p/" if not opened and (closed or first[0].isdigit()):
                 yield _missing(episode, "opened", first)

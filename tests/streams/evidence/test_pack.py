@@ -404,3 +404,21 @@ def test_evidence_of_another_tools_trace_is_verified_alone(tmp_path: Path, settl
     Path("part.jsonl").write_bytes(call("log", "cat", "--episode", name, "--log", log).raw)
     part = call("verify", "--log", "jsonl:part.jsonl")
     assert (part.code, "this is a part without its claims" in part.out) == (0, True), part.err
+
+
+def test_evidence_that_rests_on_answers_that_were_graded_more_than_once_is_verified(
+    tmp_path: Path,
+) -> None:
+    """Of those it holds what they left and what was said of it, and no admission."""
+    words = ("--log", tmp_path / "log.db")
+    work = ("worker", "--backbone", "rehearsal:seed=7", "--until-idle", "--no-tables", *words)
+    few = ("--policy", "mc2", "--set", "batch_size=3", "--set", "max_rounds=2", *words)
+    assert call("produce", "game24:901-903", *few).code == 0
+    assert call(*work).code == 0
+    said = b'{"domain": "game24", "problem_id": "n901", "verdict": true, "by": "ann"}\n'
+    assert call("feedback", "-", *words, given=said).code == 0
+    assert call("produce", "game24:904-909", *few).code == 0
+    assert call(*work).code == 0
+    assert call("export", "evidence", "n909", "--out", "e.jsonl", *words).code == 0
+    done = call("verify", "e.jsonl")
+    assert (done.code, done.err) == (0, "")

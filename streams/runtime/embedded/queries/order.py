@@ -28,7 +28,7 @@ OF_A_KIND = "select topic, episode, address, body from records where kind = ? or
 BEGINNINGS = """
 select episode, sum(address = 'admitted'), sum(address = 'opened'), sum(address = 'closed'),
     sum(address = 'reflected'), sum(address = 'batch'), sum(address = 'series'), sum(address = 'taken'),
-    min(address), count(*)
+    min(address), sum(address != 'reflected' and address not glob 'graded.*' and address not glob 'adopted.*')
   from records where episode >= 'a' and episode < 't' group by episode
 """
 ORDER = """
@@ -75,7 +75,7 @@ class Standing(NamedTuple):
 
 
 class Beginnings(NamedTuple):
-    """How many records an episode has at each address that begins or ends something, and in all."""
+    """How many records an episode has at each address that begins or ends something, and of its own work."""
 
     episode: str
     admitted: int
@@ -87,7 +87,8 @@ class Beginnings(NamedTuple):
     taken: int
     first: str
     """The lowest of its addresses."""
-    records: int
+    own: int
+    """Those that are not what it left to learn from, nor what was said of it afterwards."""
 
 
 class Disordered(NamedTuple):
