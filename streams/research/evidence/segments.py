@@ -89,7 +89,7 @@ class Segments:
         else packs into this folder.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        with _alone(self.folder):
+        with alone_in(self.folder):
             ends = self._ends(log)
             with log.reading():  # one state of the log, however a worker goes on meanwhile
                 new = list(lines_of(log, after=ends))
@@ -136,7 +136,7 @@ class Segments:
 
 
 @contextmanager
-def _alone(folder: Path) -> Generator[None]:
+def alone_in(folder: Path) -> Generator[None]:
     """Keep others from packing into a folder. Raises ``BadSegment`` where somebody does."""
     # Two at once would find the same end, and the second would write over what the first has kept. The
     # kernel gives the lock back when its process ends, and nothing of it lies in the folder.

@@ -32,7 +32,7 @@ class Batches:
         self.world, self.limits = world, limits
         self.ended: dict[str, Reflected] = {}
         """What episodes left that is stated and not on disk yet, in its order."""
-        writer.about_to_append = self._appended
+        writer.about_to_append = self.appended
 
     def say(self, episode: str, address: str, event: Event) -> None:
         """Record on ``learning``; the fold sees records in the order in which they are stated."""
@@ -54,7 +54,7 @@ class Batches:
                     window = self.learner.scopes[said.scope].window
                     window.void_before(void, [*self.ended])
 
-    def _appended(self) -> None:
+    def appended(self) -> None:
         """What ended is about to be on disk, behind all that is there."""
         self.give_up_voided()
         self.ended.clear()

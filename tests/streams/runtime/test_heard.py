@@ -79,6 +79,10 @@ def test_what_comes_just_before_a_batch_is_closed_is_heard_first(
         assert Verifier(log, find).run().diverged == []
 
 
+def is_always_busy(error: BaseException) -> bool:
+    return True
+
+
 @pytest.mark.parametrize("heard_first", [False, True], ids=["at once", "heard while it waits"])
 def test_a_word_that_takes_an_episode_out_while_its_end_waits_for_the_log_stands_before_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, heard_first: bool
@@ -98,7 +102,7 @@ def test_a_word_that_takes_an_episode_out_while_its_end_waits_for_the_log_stands
         flush(writer)
 
     monkeypatch.setattr(Writer, "flush", behind)
-    monkeypatch.setattr("streams.runtime.embedded.writer.is_busy", lambda error: True)
+    monkeypatch.setattr("streams.runtime.embedded.writer.is_busy", is_always_busy)
     with closing(SqliteLog(path)) as log:
         outcome = asyncio.run(Worker(log, Counted(), find).run(until_idle=True, settle=True))
         assert (outcome.held, outcome.parked, len(said)) == ([], [], 1)
