@@ -54,7 +54,8 @@ _BESIDE = re.compile(
     re.IGNORECASE,
 )
 _SCALE = re.compile(
-    r"(?:\b(?:on|using)[ \t]{1,4}an?[ \t]{1,4})?(?:\bscale[ \t]{1,4}(?:of|from)[ \t]{1,4}|\bfrom[ \t]{1,4}|[\[(][ \t]{0,2})"
+    r"(?:\b(?:on|using)[ \t]{1,4}an?[ \t]{1,4})?"
+    r"(?:\bscale[ \t]{1,4}(?:of|from)[ \t]{1,4}|\bfrom[ \t]{1,4}|[\[(][ \t]{0,2})"
     r"[01](?:\.0)?[ \t]{0,2}(?:,|-|–|—|to)[ \t]{0,2}(?P<top>1|5|10|100)(?:\.0)?(?![.\d])[ \t]{0,2}[\])]?",
     re.IGNORECASE,
 )
