@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from streams.interfaces.dashboard.app import Dashboard
 from streams.interfaces.dashboard.live_log import LiveLog
 from streams.research.analysis.cases import references
-from streams.research.training import groups
+from streams.runtime.embedded.labels import judgements_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.support.web.hosts import Hosts
 from streams.telemetry.counts import Counts
@@ -64,7 +64,7 @@ def test_labels_are_read_as_the_worker_reads_them(foreign: Path, tmp_path: Path)
     change(foreign, PUT, "feedback", "good", said)
     with closing(SqliteLog(foreign)) as log:
         assert [found for _, found in references(log).values()] == [("31", "31.0")]
-        assert groups.references(log) == {("default", "eggs"): ["31", "31.0"]}
+        assert judgements_of(log).reference("default", "eggs") == ["31", "31.0"]
 
 
 def test_figures_count_what_is_no_answer_apart(foreign: Path) -> None:
