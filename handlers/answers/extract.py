@@ -178,7 +178,7 @@ def stated(text: str) -> str | None:
     if rest.startswith("###"):
         inner, closed, _ = rest[3:].partition("###")
         return _boxes(inner) or _verbatim(inner) if closed else stated(rest.lstrip("# "))
-    shown = _fence(rest) or _display(rest) or _table(rest)
+    shown = _fence(rest) or _display(rest) or tabled(rest)
     if shown is not None:
         return shown
     # "The total number of eggs is:" announces what stands below it, if that is one thing alone. A
@@ -291,7 +291,7 @@ def _display(text: str) -> str | None:
     return None
 
 
-def _table(text: str) -> str | None:
+def tabled(text: str) -> str | None:
     """A table that begins here: whole, or of a single column what stands below its head."""
     table = _TABLE.match(text)
     if table is None:

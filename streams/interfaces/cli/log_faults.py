@@ -17,7 +17,14 @@ from streams.interfaces.cli.errors import SETUP, UNREACHABLE, CliError
 from streams.interfaces.cli.flags import FLAGS
 from streams.interfaces.cli.kafka_refused import not_taken
 from streams.interfaces.cli.places import NO_ROOM
-from streams.runtime.embedded.files import code_of, has_more, is_busy, is_fixed, is_full
+from streams.runtime.embedded.files import (
+    ClosedAgain,
+    code_of,
+    has_more,
+    is_busy,
+    is_fixed,
+    is_full,
+)
 from streams.runtime.embedded.keys import NoKeys
 from streams.runtime.kafka.refusals import RefusedByBroker
 
@@ -45,6 +52,10 @@ def fault_of(error: BaseException) -> CliError | None:
         return claimed(str(error))
     if isinstance(error, NoKeys):
         return _fault("keys", SETUP, str(error), "What was not written yet stays unwritten.")
+    if isinstance(error, ClosedAgain):
+        said = f"{error}: a version of this memory is being made anew; nothing can be withdrawn until it stands"
+        hint = "Wait for the log's worker, or start one (metalogue worker --until-idle), and give the command again."
+        return _fault("relearning", UNREACHABLE, said, hint)
     if isinstance(error, RefusedByBroker):
         return not_taken(error, FLAGS.log)
     if isinstance(error, sqlite3.Error):

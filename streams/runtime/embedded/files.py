@@ -46,6 +46,10 @@ class NoLog(Exception):
     """There is no log at this path, and this command may not make one."""
 
 
+class ClosedAgain(RuntimeError):
+    """A version of a memory is being made anew: what that began with must not change under it."""
+
+
 class NotALog(Exception):
     """The file is not a log of ours, holds what no log does, or is of a version that this build cannot read."""
 

@@ -14,9 +14,11 @@ import orjson
 from schemas.events.base import Event
 from schemas.events.codec import as_written, decode
 from schemas.events.episode import PartitionClaimed, TextKept
+from schemas.events.learning import ProblemForgotten
 from schemas.identity import text_key
 from schemas.record import Record
 from streams.runtime.embedded.files import (
+    ClosedAgain,
     NoLog,
     NotALog,
     connect,
@@ -27,6 +29,7 @@ from streams.runtime.embedded.files import (
     unlocked,
 )
 from streams.runtime.embedded.queries.messages import as_bytes
+from streams.runtime.embedded.queries.scopes import closed_again
 from streams.runtime.embedded.rows import (
     COLUMNS,
     INSERT,
@@ -44,7 +47,7 @@ if TYPE_CHECKING:
 
 CLAIMS = "select count(*) from records where episode >= 'w/' and episode < 'w0'"
 """How often partitions were claimed."""
-__all__ = ["INSERT", "SEND", "NoLog", "NotALog", "SqliteLog", "Writer", "now_ms"]
+__all__ = ["INSERT", "SEND", "ClosedAgain", "NoLog", "NotALog", "SqliteLog", "Writer", "now_ms"]
 
 
 class SqliteLog:
@@ -218,7 +221,8 @@ class SqliteLog:
         """Append messages (topic, key, headers, value) and learning commands in one commit.
 
         Commands carry deterministic ids and no epoch; a known id is a no-op. Returns how many
-        messages were new.
+        messages were new. Raises ``ClosedAgain``, and puts nothing, where a problem is withdrawn from a memory of
+        which a version is being made anew.
         """
         # Whoever says something twice, for it was killed in between, must not be heard twice: the
         # index of identities drops the second, and the count of changes tells which were new.
@@ -228,6 +232,10 @@ class SqliteLog:
             (topic, key, at, orjson.dumps(headers).decode(), value)
             for topic, key, headers, value in messages
         )
+        orders = list(commands)
+        withdrawn = [
+            (*order[:2], e.scope) for order in orders if isinstance(e := order[2], ProblemForgotten)
+        ]
         said = [
             (
                 "learning",
@@ -239,13 +247,19 @@ class SqliteLog:
                 at,
                 as_written(event).to_json().decode(),
             )
-            for episode, address, event in commands
+            for episode, address, event in orders
         ]
         # Sealing comes before the transaction: a key that is missing is told of before anything is
         # held.
         if self.sealing is not None:
             rows, said = self.sealing.messages(rows), self.sealing.records(said)
         with self.transaction():
+            # The version would be made of what its batch was closed with, and read with more taken from it. Looked at
+            # while nobody else can close one.
+            for episode, address, scope in withdrawn:
+                closing = closed_again(self, scope)
+                if closing is not None and self.find(episode, address) is None:
+                    raise ClosedAgain(closing)
             before = self.db.total_changes
             self.db.executemany(SEND, rows)
             new = self.db.total_changes - before

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from schemas.events.base import Event
 from schemas.events.codec import BadEvent, decode
+from schemas.identity import learning_parts
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -17,6 +18,10 @@ select kind, body from records where offset in (
   group by kind, json_extract(body, '$.scope'))
 """
 VERSION = "select offset from records where episode = ? and address = 'version'"
+CLOSINGS = """
+select episode, exists (select 1 from records v where v.episode = b.episode and v.address = 'version')
+  from records b where address = 'batch' and episode >= 'b/' || ?1 || '/' and episode < 'b/' || ?1 || '0'
+"""
 LEARNED = """
 select offset from records where topic = 'learning' and offset <= ?1 and (
   (episode >= 'b/' || ?2 || '/' and episode < 'b/' || ?2 || '0')
@@ -30,6 +35,20 @@ def made_at(log: SqliteLog, learning: str) -> int | None:
     """The offset of the memory version that a learning episode made, if it made one."""
     row = log.db.execute(VERSION, (learning,)).fetchone()
     return None if row is None else int(row[0])
+
+
+def closed_again(log: SqliteLog, scope: str) -> str | None:
+    """The learning episode in which a scope learns from a batch once more and has no version yet, if there is one."""
+    newest: dict[int, tuple[int, str, int]] = {}
+    for episode, versioned in log.db.execute(CLOSINGS, (scope,)):
+        parts = learning_parts(episode)
+        if parts is not None:
+            _, batch, revision = parts
+            newest[batch] = max(newest.get(batch, (-1, "", 1)), (revision or 0, episode, versioned))
+    owed = (
+        episode for revision, episode, versioned in newest.values() if revision and not versioned
+    )
+    return next(owed, None)
 
 
 def learned_upto(log: SqliteLog, scope: str, upto: int) -> set[int]:
