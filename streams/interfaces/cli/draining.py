@@ -79,8 +79,8 @@ def drain_when_told(
             say("draining: calls in flight are recorded, then it stops; again to stop at once")
 
     for each in SIGNALS:
-        # What `nohup` has taken away stays away.
-        if signal.getsignal(each) == signal.SIG_IGN:
+        # What `nohup` has taken away stays away; a shell takes Ctrl-C alone from what it starts in the background.
+        if each == signal.SIGHUP and signal.getsignal(each) == signal.SIG_IGN:
             continue
         # In the loop, so that no call is torn apart half-way: the first signal only keeps new
         # ones from beginning.

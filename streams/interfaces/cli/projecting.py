@@ -46,7 +46,7 @@ def project(
             # A flag, and no exception: a table that is half written is finished first.
             for each in SIGNALS:
                 # What `nohup` has taken away stays away.
-                if signal.getsignal(each) != signal.SIG_IGN:
+                if each != signal.SIGHUP or signal.getsignal(each) != signal.SIG_IGN:
                     signal.signal(each, stop)
             projector.open()
             say(f"ready: tables in {tables_path(opened.path)}")
