@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import structs
 
 from schemas.events.base import Event
@@ -41,6 +43,27 @@ def window(*said: Any, stream: int = 2) -> ScopeWindow:
 def arrived(name: str, series: str | None = None, position: int | None = None, **more: Any) -> Any:
     """A member that ended."""
     return name, reflected(series, position, more.pop("labelled", False), **more)
+
+
+@given(
+    st.lists(st.integers(0, 5), max_size=8),
+    st.lists(st.integers(0, 5), max_size=8),
+    st.integers(0, 5),
+)
+def test_a_void_heard_behind_those_that_arrived_is_as_if_it_were_heard_before_them(
+    earlier: list[int], later: list[int], place: int
+) -> None:
+    first = [
+        opened("a", 5, 2),
+        *(arrived(f"p/e{at}", "a", each) for at, each in enumerate(earlier)),
+    ]
+    then = [arrived(f"p/l{at}", "a", each) for at, each in enumerate(later)]
+    heard_late = window(*first, *then)
+    heard_late.void_before(voided("a", place), [name for name, _ in then])
+    heard_late.feed("n/s/a", voided("a", place))
+    heard_first = window(*first, voided("a", place), *then)
+    assert heard_late.series == heard_first.series
+    assert [*heard_late.late] == [*heard_first.late]
 
 
 # ── Series ───────────────────────────────────────────────────────────────────────────────────

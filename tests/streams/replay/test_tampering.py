@@ -257,6 +257,14 @@ def test_closings_of_earlier_builds_are_told_as_not_stamped() -> None:
     assert done.diverged == []
     told = {each.what: each.count for each in done.left_out}
     assert told["closings"] == 8 + 2
+    # They are by an earlier version of the checker, which alone can say them again.
+    assert told["grades"] == 8
+
+
+def test_a_grade_of_no_version_of_the_checker_is_found() -> None:
+    renamed = "update records set body = replace(body, 'game24@1', 'other@1') where kind = 'graded'"
+    with closing(import_jsonl(str(GOLDEN))) as log, spoilt(log, renamed):
+        assert len(verified(log).diverged) == 8
 
 
 def test_what_stands_there_once_is_told(logs: Logs) -> None:
