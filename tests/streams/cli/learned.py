@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import shutil
 import sqlite3
+from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -35,13 +36,10 @@ def copy_of(path: Path, to: Path) -> Path:
 
 def change(path: Path, statement: str, *values: object) -> None:
     """Rewrite what a log holds, as no command could."""
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.execute(statement, values)
-    db.close()
 
 
 def rows(path: Path, query: str, *values: object) -> list[tuple[object, ...]]:
-    db = sqlite3.connect(path)
-    found = db.execute(query, values).fetchall()
-    db.close()
-    return found
+    with closing(sqlite3.connect(path)) as db:
+        return db.execute(query, values).fetchall()
