@@ -104,7 +104,7 @@ class Storm:
     def used(self) -> float:
         """The share of what it allowed that was asked of it, until nine in ten requests had come.
 
-        After that few episodes are left, and one that waits for a stalled reply leaves it idle: that is no matter of pace.
+        After that few episodes are left, and one that waits for a stalled reply leaves it idle: no matter of pace.
         """
         most = max(1, 9 * self.admitted // 10)
         allowed = self.burst + (self.taken_s[most - 1] - self.began_s) * self.rate
