@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections import Counter
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx2 as httpx
 import metalogue
 import openai
 import pytest
+from starlette.requests import ClientDisconnect
+from starlette.types import Message
 
 from schemas.identity import scope_id
 from streams.interfaces.cli.working import only_worker
 from streams.interfaces.door.access import access_of
 from streams.interfaces.door.http.app import MOST_BYTES
+from streams.interfaces.door.http.door import Stream
 from streams.runtime.embedded.log import SqliteLog
 from tests.endpoint import Answer, Asked, whole
 from tests.pace import soon
@@ -208,6 +214,27 @@ def test_a_stream_that_is_left_frees_its_place(serve: Serve, tokens: str) -> Non
             except openai.RateLimitError:
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
+
+
+@pytest.mark.parametrize("version", ["2.3", "2.4"])
+def test_a_stream_whose_client_goes_before_its_first_byte_frees_its_place(version: str) -> None:
+    """As servers of either version of the protocol tell it."""
+    place, freed = ExitStack(), list[str]()
+    place.callback(freed.append, "free")
+
+    async def never() -> AsyncIterator[bytes]:
+        yield b"data: 1"
+
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        raise OSError("gone")
+
+    scope = {"type": "http", "asgi": {"spec_version": version}}
+    with pytest.raises((OSError, ClientDisconnect)):
+        asyncio.run(Stream(never(), place)(scope, receive, send))
+    assert freed == ["free"]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from uuid import uuid4
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from msgspec import to_builtins
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.types import Receive, Scope, Send
 
 from schemas.answer import Answer
 from schemas.answer_type import AnswerTypeSaid
@@ -157,12 +158,10 @@ class Door:
             options = asked.stream_options
             with_usage = options is not None and bool(options.include_usage)
             said = chunks(handle, asked.model, with_usage=with_usage)
-            return _stream(self._in_time(said, place.pop_all(), handle.episode), headers)
+            return Stream(self._in_time(said, handle.episode), place.pop_all(), headers)
 
-    async def _in_time(
-        self, said: AsyncIterator[bytes], place: ExitStack, episode: str
-    ) -> AsyncIterator[bytes]:
-        """A stream that ends when its time is over, with the error as its last event; its place is free then.
+    async def _in_time(self, said: AsyncIterator[bytes], episode: str) -> AsyncIterator[bytes]:
+        """A stream that ends when its time is over, with the error as its last event.
 
         While nothing is said for a while a comment is, so that nobody on the way takes the connection for dead.
         """
@@ -192,7 +191,6 @@ class Door:
         finally:
             if coming is not None:
                 coming.cancel()
-            place.close()
 
     # -- our own -----------------------------------------------------------------------------------
 
@@ -239,8 +237,8 @@ class Door:
         with ExitStack() as place:
             place.enter_context(self.access.place(guest))
             handle = await self.service.own(episode, guest)
-            said = self._in_time(_records(handle, after), place.pop_all(), handle.episode)
-            return _stream(said, {})
+            said = self._in_time(_records(handle, after), handle.episode)
+            return Stream(said, place.pop_all())
 
     async def explain(self, episode: str, guest: Guest) -> dict[str, Any]:
         """How an episode came to its answer."""
@@ -316,8 +314,20 @@ def record_json(record: Record) -> dict[str, Any]:
     }
 
 
-def _stream(said: AsyncIterator[bytes], headers: Mapping[str, str]) -> StreamingResponse:
-    return StreamingResponse(said, media_type="text/event-stream", headers=dict(headers))
+class Stream(StreamingResponse):
+    """Server-sent events; the place of whoever asked for them is free when they end, or he is gone."""
+
+    def __init__(
+        self, said: AsyncIterator[bytes], place: ExitStack, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(said, media_type="text/event-stream", headers=headers)
+        self.place = place
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # Not left to the generator: one that was never begun, since its client went before the first byte, never
+        # comes to its end.
+        with self.place:
+            await super().__call__(scope, receive, send)
 
 
 def told(error: Error | Refused) -> dict[str, Any]:
