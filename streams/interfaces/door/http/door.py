@@ -237,7 +237,7 @@ class Door:
         with ExitStack() as place:
             place.enter_context(self.access.place(guest))
             handle = await self.service.own(episode, guest)
-            said = self._in_time(_records(handle, after), handle.episode)
+            said = self._in_time(followed(handle, after), handle.episode)
             return Stream(said, place.pop_all())
 
     async def explain(self, episode: str, guest: Guest) -> dict[str, Any]:
@@ -295,7 +295,8 @@ def headers_of(handle: Handle) -> dict[str, str]:
     return {**kept, "metalogue-episode": handle.episode}
 
 
-async def _records(handle: Handle, after: int) -> AsyncIterator[bytes]:
+async def followed(handle: Handle, after: int) -> AsyncIterator[bytes]:
+    """The records of an episode as they are written, and its answer or the error that it ended with."""
     async for record in handle.events(after):
         yield event(record_json(record), "record", record.offset)
     try:
