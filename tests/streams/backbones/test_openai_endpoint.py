@@ -62,8 +62,8 @@ def test_a_worker_that_is_stopped_waits_for_what_it_paid_for_and_sends_no_second
         backbone.drain()
         return await call
 
-    with serving(lambda _: whole("late", latency_s=0.3)) as endpoint:
-        reply = with_backbone(endpoint, use, hedge_s=0.1)
+    with serving(lambda _: whole("late", latency_s=3.0)) as endpoint:
+        reply = with_backbone(endpoint, use, hedge_s=2.0)
         assert (reply.text, reply.attempts, len(endpoint.asked)) == ("late", 1, 1)
 
 
