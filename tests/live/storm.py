@@ -69,8 +69,6 @@ class Storm:
     """Good answers by question."""
     began_s: float = 0.0
     last_s: float = 0.0
-    taken_s: list[float] = field(default_factory=list[float])
-    """When each request that it took came."""
     _level: float = -1.0
 
     def __call__(self, asked: Asked) -> Answer:
@@ -85,7 +83,6 @@ class Storm:
             wait_s = (1 - self._level) / self.rate
             return fails(429, message="too fast", headers={"Retry-After": f"{wait_s:.3f}"})
         self._level -= 1
-        self.taken_s.append(now)
         return self._admitted(asked)
 
     def _admitted(self, asked: Asked) -> Answer:
@@ -102,13 +99,9 @@ class Storm:
 
     @property
     def used(self) -> float:
-        """The share of what it allowed that was asked of it, until nine in ten requests had come.
-
-        After that few episodes are left, and one that waits for a stalled reply leaves it idle: no matter of pace.
-        """
-        most = max(1, 9 * self.admitted // 10)
-        allowed = self.burst + (self.taken_s[most - 1] - self.began_s) * self.rate
-        return most / allowed
+        """The share of what it allowed that was asked of it, from the first request to the last."""
+        allowed = self.burst + (self.last_s - self.began_s) * self.rate
+        return self.admitted / allowed
 
     def told(self) -> str:
         """The figures, for a report."""
