@@ -233,9 +233,6 @@ class SqliteLog:
             for topic, key, headers, value in messages
         )
         orders = list(commands)
-        withdrawn = [
-            (*order[:2], e.scope) for order in orders if isinstance(e := order[2], ProblemForgotten)
-        ]
         said = [
             (
                 "learning",
@@ -254,17 +251,24 @@ class SqliteLog:
         if self.sealing is not None:
             rows, said = self.sealing.messages(rows), self.sealing.records(said)
         with self.transaction():
-            # The version would be made of what its batch was closed with, and read with more taken from it. Looked at
-            # while nobody else can close one.
-            for episode, address, scope in withdrawn:
-                closing = closed_again(self, scope)
-                if closing is not None and self.find(episode, address) is None:
-                    raise ClosedAgain(closing)
+            # Looked at while nobody else can close one.
+            self.withdrawable(orders)
             before = self.db.total_changes
             self.db.executemany(SEND, rows)
             new = self.db.total_changes - before
             self.db.executemany(INSERT, said)
         return new
+
+    def withdrawable(self, commands: Iterable[tuple[str, str, Event]]) -> None:
+        """Raise ``ClosedAgain`` where one of these withdraws a problem from a memory of which a version is being made
+        anew: it would be made of what its batch was closed with, and read with more taken from it.
+        """
+        for episode, address, event in commands:
+            if not isinstance(event, ProblemForgotten):
+                continue
+            closing = closed_again(self, event.scope)
+            if closing is not None and self.find(episode, address) is None:
+                raise ClosedAgain(closing)
 
     def commit_position(self, consumer: str, topic: str, offset: int) -> None:
         """Remember how far a consumer has read."""

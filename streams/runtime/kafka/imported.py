@@ -23,6 +23,7 @@ from typing import Any
 import orjson
 
 from schemas.events.base import Event
+from schemas.events.learning import ProblemForgotten
 from streams.runtime.embedded.lines import LAIN, LIES
 from streams.runtime.embedded.log import INSERT, SEND, SqliteLog
 from streams.runtime.embedded.rows import COUNT, INSERT_OPEN
@@ -322,9 +323,15 @@ class KafkaLog(SqliteLog):
         commands: Iterable[tuple[str, str, Event]] = (),
     ) -> int:
         """Send messages and commands; how many messages were new. All of it is then here too, unless brokers went
-        away meanwhile.
+        away meanwhile. Raises ``ClosedAgain``, and sends nothing, where a problem is withdrawn from a memory of which
+        a version is being made anew.
         """
         sent, said = list(messages), list(commands)
+        # A worker may close a batch between this look and what we send, for nobody holds the log meanwhile. The look
+        # leaves milliseconds for that, where without it there are the minutes that models take.
+        if any(isinstance(event, ProblemForgotten) for _, _, event in said):
+            self.refresh()
+            self.withdrawable(said)
         new = len({(t, k) for t, k, _, _ in sent if not self.has_message(t, k)})
         homes = {episode: self._home(episode) for episode, _, _ in said}
         self._run(self._send(sent, said, homes))
