@@ -143,7 +143,7 @@ def _lines(path: Path) -> Iterator[Entry]:
                 known = _known(said)
                 reply: dict[str, Any] = {"finish": "stop", "model": "recorded"}
                 reply |= {name: known[name] for name in (*_TEXTS, *_NUMBERS) if name in known}
-                yield Entry(_key(said), int(known.get("draw", 0)), ModelReply(**reply), where)
+                yield Entry(_key(known), int(known.get("draw", 0)), ModelReply(**reply), where)
             except (ValueError, TypeError) as error:
                 raise ValueError(f"{where}: {error}") from None
 
@@ -162,6 +162,8 @@ def _known(said: Mapping[str, Any]) -> dict[str, Any]:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if name in ("draw", *_NUMBERS) and not is_number:
             raise ValueError(f"{name} must be a number")
+        if name == "draw" and value % 1:
+            raise ValueError("draw must be a whole number")
     return known
 
 

@@ -60,7 +60,7 @@ def test_a_line_that_says_a_thing_twice_is_refused(tmp_path: Path) -> None:
 def test_what_is_null_is_left_out(tmp_path: Path) -> None:
     file = tmp_path / "said.jsonl"
     file.write_text(
-        '{"problem": "one", "text": "first", "model": null, "cost": null, "draw": null}'
+        '{"problem": "one", "prompt": null, "text": "first", "model": null, "cost": null, "draw": null}'
     )
     reply = told(Recorded(file), request(SOLVE, problem="one"))
     assert (reply.text, reply.finish, reply.model, reply.cost) == (
@@ -94,6 +94,9 @@ def test_a_problem_is_found_whatever_the_prompt_around_it(tmp_path: Path) -> Non
         ('{"text": "a", "prompt": "b", "finish": 5}', "said.jsonl:1: finish must be a text"),
         ('{"text": "a", "prompt": "b", "prompt_tokens": "9"}', "prompt_tokens must be a number"),
         ('{"text": "a", "prompt": "b", "draw": true}', "draw must be a number"),
+        ('{"text": "a", "prompt": "b", "draw": 0.5}', "draw must be a whole number"),
+        ('{"text": "a", "prompt": "b", "draw": 1e999}', "draw must be a whole number"),
+        ('{"text": "a", "prompt": null}', "name one of messages, prompt, problem"),
         ('{"text": "a", "messages": [1]}', "said.jsonl:1: "),
         (
             '{"text":"a","prompt":"b"}\n{"text":"c","prompt":"b"}',
