@@ -179,6 +179,10 @@ def test_a_line_that_cannot_be_read_is_answered(folder: Path) -> None:
         (b'{"jsonrpc": "2.0", "id": 7, "a": ' + b"9" * 5000 + b"}", None),
         (b"[]", None),
         (b"\xff", None),
+        (b'{"jsonrpc": "2.0", "id": 8, "method": "ping", "params": [1]}', 8),
+        (b'{"jsonrpc": "2.0", "id": 9, "method": 3, "params": {"id": 4}}', 9),
+        (b'{"jsonrpc": "1.0", "id": 10, "method": "ping"}', 10),
+        (b'{"jsonrpc": "2.0", "id": "c"}', "c"),
     ]
     words = command("mcp", "--log", "a.db", *REHEARSAL)
     with Popen(words, stdin=PIPE, stdout=PIPE, env=around()) as server:

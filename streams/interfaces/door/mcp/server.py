@@ -164,8 +164,13 @@ def unread(error: Exception) -> JSONRPCError | None:
     """
     what, said = "not a message", None
     if isinstance(error, ValidationError):
-        first = error.errors(include_url=False)[0]
+        first, *others = error.errors(include_url=False)
         what, said = first["msg"], first["input"]
+        # What is said of a field holds that field alone. Where a message of another kind lacks one, the
+        # whole line is held.
+        for each in others:
+            if each["type"] == "missing" and len(each["loc"]) == 2:
+                said = each["input"]
     # Half of a character, of which a model's text may well end, is no fault to this reader.
     if isinstance(said, str):
         if not said.strip():
