@@ -154,10 +154,10 @@ class Client:
         # Also where a program does not wait for that: what stays open is closed by nobody else.
         finally:
             thread, box = self._thread, self._box
-            # Nobody looks at the log any more: whoever waits or asks would wait for ever, and is told.
+            # Nobody looks at the log any more: whoever waits, asks or is just putting would wait for ever.
             self._thread = self._mailbox = self._changed = None
-            what = "the client was closed before the answer came"
-            self.give_up(Error(what, code="client.closed"))
+            self._over = Error("the client was closed before the answer came", code="client.closed")
+            self.give_up(self._over)
             await self._make_room()
             try:
                 await thread.do(box.close, anyway=True)

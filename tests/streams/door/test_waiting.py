@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 from pathlib import Path
+from typing import Any
 
 import metalogue
 import pytest
 from metalogue import Client, Engine
 
+from streams.interfaces.door.mailbox import Found, Mailbox
 from tests.pace import soon
 from tests.streams.door.conftest import keyless
 from tests.streams.door.test_engine import LOG, SUM, Gate, run
@@ -101,6 +103,33 @@ def test_who_waits_to_submit_is_told_when_the_client_is_closed(folder: Path) -> 
         with pytest.raises(metalogue.Error) as told:
             async with asyncio.timeout(soon(5.0)):
                 await waiting
+        assert told.value.code == "client.closed"
+
+    run(work)
+
+
+def test_who_is_putting_a_problem_is_told_when_the_client_is_closed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was put, and its handle waited for ever for an answer that nobody looked for."""
+    putting, closing, post = threading.Event(), threading.Event(), Mailbox.post
+
+    def slow(*said: Any, **how: Any) -> Found:
+        putting.set()
+        closing.wait(60)
+        return post(*said, **how)
+
+    monkeypatch.setattr(Mailbox, "post", slow)
+
+    async def work() -> None:
+        async with Client(LOG) as client:
+            submitting = asyncio.create_task(client.submit(SUM.format(1)))
+            await asyncio.to_thread(putting.wait, 60)
+            # The thread is still at it when everything that waits has been told.
+            asyncio.get_running_loop().call_later(0.5, closing.set)
+        with pytest.raises(metalogue.Error) as told:
+            async with asyncio.timeout(soon(5.0)):
+                await (await submitting).answer()
         assert told.value.code == "client.closed"
 
     run(work)
