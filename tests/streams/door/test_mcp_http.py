@@ -18,6 +18,7 @@ import yaml
 
 from tests.streams.cli.calling import process
 from tests.streams.cli.learned import copy_of, made
+from tests.streams.door.test_engine import Gate
 from tests.streams.door.test_mcp import REHEARSAL, SUM, WORDS, mcp, over_http, run
 from tests.surroundings import Serve
 
@@ -100,6 +101,27 @@ def test_a_token_has_its_own_episodes_limits_and_places(serve: Serve, tokens: st
         run(lambda: work(url))
     with metalogue.open_log("sqlite:a.db") as log:
         assert {each.problem.memory for each in log.episodes()} == {"alice", "bob"}
+
+
+def test_who_waits_in_all_of_their_places_may_cancel(serve: Serve, tokens: str) -> None:
+    """Over HTTP it needs none either: else nobody could end what holds the last one."""
+    gate = Gate()
+    serve(gate)
+
+    async def work(url: str) -> tuple[Any, Any]:
+        async with over(url, "a-token") as alice:
+            solving = asyncio.create_task(alice.call_tool("solve", {"problem": SUM}))
+            await asyncio.to_thread(gate.asked.wait, 60)
+            with metalogue.open_log("sqlite:a.db") as log:
+                (open_,) = log.episodes()
+            cancelled = await alice.call_tool("cancel", {"episode": open_.id})
+            gate.open.set()
+            return cancelled, await solving
+
+    with served(*WORDS, "--tokens", tokens) as url:
+        cancelled, solved = run(lambda: work(url))
+    assert not cancelled.is_error, cancelled.content[0].text
+    assert solved.is_error
 
 
 def test_a_token_finds_no_lessons_of_another_memory(folder: Path) -> None:
