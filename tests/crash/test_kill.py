@@ -104,6 +104,26 @@ def test_the_first_signal_drains_and_what_was_in_flight_is_recorded(
     log.close()
 
 
+def test_a_closed_terminal_is_told_of_twice_and_drains_all_the_same(
+    calm: Calm, tmp_path: Path
+) -> None:
+    """By the shell and by the system: the second was taken for somebody in a hurry, and what was in flight was lost."""
+    path = Path(shutil.copy(calm.before, tmp_path / "log.db"))
+    log = SqliteLog(path)
+    process = worker(path, "--backbone", "rehearsal:seed=7,latency_ms=1500")
+    assert until(grown(log, 30), process)
+    process.send_signal(signal.SIGHUP)
+    assert process.stderr is not None
+    while b"draining" not in (line := process.stderr.readline()):
+        assert line, "it ended without a word"
+    seen = completed(log)
+    process.send_signal(signal.SIGHUP)
+    process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0
+    assert seen < completed(log)
+    log.close()
+
+
 def test_a_closed_terminal_does_not_end_what_nohup_started(calm: Calm, tmp_path: Path) -> None:
     path = Path(shutil.copy(calm.before, tmp_path / "log.db"))
     log = SqliteLog(path)

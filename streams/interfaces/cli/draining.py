@@ -68,6 +68,9 @@ def drain_when_told(
     first: list[signal.Signals] = []
 
     def told(received: signal.Signals) -> None:
+        # Of a terminal that is closed both the shell and the system tell, one right behind the other: nobody hurries.
+        if world.draining and received == signal.SIGHUP:
+            return
         # The second signal. Nothing is tidied up: whoever gives it has waited long enough, and
         # the log needs no tidying.
         if world.draining:
