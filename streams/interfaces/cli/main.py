@@ -43,7 +43,10 @@ def main(arguments: list[str] | None = None) -> int:
         # JSON spells them, so that JSON with them says the same.
         codecs.register_error("json", _spelled)
         stdout = cast("TextIOWrapper", sys.stdout)
-        if stdout.errors == "strict":
+        # The locale C takes bytes of names as they are, and has no more letters for it.
+        if stdout.errors == "strict" or (
+            stdout.errors == "surrogateescape" and stdout.encoding != "utf-8"
+        ):
             stdout.reconfigure(errors="json")
         sys.exit(main(sys.argv[1:]))
     before, commanded = os.umask(PRIVATE), FLAGS.commanded

@@ -56,10 +56,11 @@ def test_a_named_log_needs_no_configuration(folder: Path) -> None:
 def test_letters_that_a_locale_lacks_leave_as_json_spells_them(folder: Path) -> None:
     (folder / "in.jsonl").write_text('{"id": "é→😀", "problem": "1 + 1"}', encoding="utf-8")
     call("produce", "in.jsonl", "--log", "a.db")
-    for coding in ("ascii", "latin-1", "utf-8"):
-        locale = environment(PYTHONIOENCODING=coding)
+    locales = {each: {"PYTHONIOENCODING": each} for each in ("ascii", "latin-1", "utf-8")}
+    for coding, named in (*locales.items(), ("ascii", {"LC_ALL": "C", "PYTHONUTF8": "0"})):
+        locale = environment(**named)
         words = command("log", "cat", "--topic", "problems", "--log", "a.db")
         done = subprocess.run(words, cwd=folder, env=locale, capture_output=True, check=False)
         assert (done.returncode, done.stderr) == (0, b"")
-        told = [json.loads(line) for line in done.stdout.decode(coding).splitlines()]
-        assert [json.loads(each["value"])["id"] for each in told] == ["é→😀"]
+        said = [json.loads(line) for line in done.stdout.decode(coding).splitlines()]
+        assert [json.loads(each["value"])["id"] for each in said] == ["é→😀"]
