@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import orjson
-from msgspec import ValidationError
 from msgspec.json import decode
 
 from schemas.answer import Answer
@@ -23,12 +22,12 @@ WORD = f"{ERRORS}message"
 
 
 def as_answer(value: bytes) -> Answer | None:
-    """An answer as it lies on its topic; none where another build wrote what is not one here."""
+    """An answer as it lies on its topic; none where another build, or anybody, wrote what is not one here."""
     # Whoever reads a topic must get past every message on it, or one of them would stop
-    # all that come later.
+    # all that come later. What is no JSON and no UTF-8 at all is told by errors of other kinds.
     try:
         return decode(value, type=Answer)
-    except ValidationError:
+    except ValueError:
         return None
 
 

@@ -13,6 +13,8 @@ from metalogue import Client, Engine
 
 from streams.interfaces.door.mailbox import Found, Mailbox
 from tests.pace import soon
+from tests.streams.cli.learned import change
+from tests.streams.cli.test_foreign_messages import PUT
 from tests.streams.door.conftest import keyless
 from tests.streams.door.test_engine import LOG, SUM, Gate, run
 from tests.surroundings import Serve
@@ -90,6 +92,28 @@ def test_a_client_that_was_closed_says_so(serve: Serve) -> None:
         return codes
 
     assert run(work) == ["client.closed"] * 6
+
+
+@pytest.mark.parametrize(
+    "junk", [b"not json", b"", b"[1]", b"\xff", b'{"status": "\xff"}', b'{"status": "answered"}']
+)
+def test_what_is_no_answer_keeps_nobody_waiting(serve: Serve, junk: bytes) -> None:
+    """Whoever waited behind one line that was no JSON did so for ever, and so did all who came later."""
+    gate = Gate()
+    serve(gate)
+
+    async def work() -> str | None:
+        async with Engine(LOG, backbone="openai") as engine:
+            handle = await engine.submit(SUM.format(1))
+            await asyncio.to_thread(gate.asked.wait, 60)
+            change(Path("a.db"), PUT, "answers", "x", junk)
+            gate.open.set()
+            async with asyncio.timeout(soon(10.0)):
+                return (await handle.answer()).answer
+
+    assert run(work) == "2"
+    with metalogue.open_log(LOG) as log:
+        assert len(list(log.answers())) == 1
 
 
 def test_who_waits_to_submit_is_told_when_the_client_is_closed(folder: Path) -> None:
