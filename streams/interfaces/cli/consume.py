@@ -133,15 +133,14 @@ def _print(offset: int, value: bytes, json: bool) -> bool:
         # By these names alone: fields that a later build adds would change what scripts get.
         answer = {name: said.get(name) for name in FIELDS}
         answer["plain"] = None if answer["answer"] is None else shown(answer["answer"])
-    except (orjson.JSONDecodeError, AttributeError, TypeError):
+        told = None if json else line(answer)
+    # A field of another form than ours may be wrong in any of these ways.
+    except (AttributeError, TypeError, ValueError):
         # One answer that nobody can read must not hold up those behind it; the exit code says
         # that there was one.
         say(f"{TOPIC}:0:{offset}: not an answer, left out [answer.unreadable]")
         return False
-    if json:
-        out_json(answer)
-    else:
-        out(line(answer))
+    out_json(answer) if told is None else out(told)
     return True
 
 

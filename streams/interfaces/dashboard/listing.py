@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast, get_args
+from typing import Any, Final
 
 import orjson
+from msgspec import Struct, to_builtins
+from msgspec.json import decode
 
 from schemas.identity import episode_parts
 from schemas.outcome import Status
@@ -142,14 +144,37 @@ def answers(log: SqliteLog, state: State, status: str, before: int) -> Leaf:
     return Leaf(lines, lines[-1].offset if len(rows) > PAGE else None)
 
 
+class Spent(Struct):
+    """The figures of an answer's usage that are shown."""
+
+    calls: int | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cost: float | None = None
+    seconds: float | None = None
+
+
+class Said(Struct):
+    """The fields of an answer that are shown, whatever others a later build writes."""
+
+    status: Status
+    problem_id: str
+    domain: str
+    policy: str | None = None
+    answer: str | None = None
+    confidence: float | None = None
+    confidence_source: str | None = None
+    calibrated: float | None = None
+    usage: Spent | None = None
+
+
 def _answer(value: str | bytes) -> dict[str, Any]:
     """What an answer says; nothing where anybody put what is none, which has a line all the same."""
     try:
-        said: Any = orjson.loads(value)
-    except orjson.JSONDecodeError:
+        said: dict[str, Any] = to_builtins(decode(value, type=Said))
+    except ValueError:
         return {}
-    named = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
-    return named if named.get("status") in get_args(Status) else {}
+    return said
 
 
 # Lists read the few fields that they show, and do not decode events: a record of a build that knows

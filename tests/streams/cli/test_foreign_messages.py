@@ -32,6 +32,14 @@ JUNK = (
 )
 
 
+WRONG = (
+    b'{"status": "answered", "problem_id": "a", "domain": "", "usage": 5}',
+    b'{"status": "answered", "problem_id": "a", "domain": "", "usage": {"prompt_tokens": "a", "completion_tokens": 1}}',
+    b'{"status": "answered", "problem_id": "a", "domain": "", "answer": {"a": 1}}',
+    b'{"status": "answered", "problem_id": "a", "domain": "", "confidence": "high"}',
+)
+
+
 @pytest.fixture
 def foreign(tmp_path: Path) -> Path:
     """A log on whose topics of feedback and answers lies what is neither."""
@@ -40,6 +48,15 @@ def foreign(tmp_path: Path) -> Path:
         for number, value in enumerate(JUNK):
             change(path, PUT, topic, f"x{number}", value)
     return path
+
+
+def shown(path: Path) -> TestClient:
+    """The pages of a log that has been read to its end."""
+    live_log = LiveLog(path)
+    while live_log.look() or not live_log.caught_up:
+        assert live_log.away is None, live_log.away
+    app = Dashboard(live_log, "sqlite:a.db", lambda: SqliteLog(path)).app(Hosts.of("localhost"))
+    return TestClient(app, base_url="http://localhost")
 
 
 def test_commands_pass_over_feedback_and_answers_that_nobody_can_read(foreign: Path) -> None:
@@ -75,12 +92,23 @@ def test_figures_count_what_is_no_answer_apart(foreign: Path) -> None:
         assert counts.lags()["relay"] == 0
 
 
+@pytest.mark.parametrize("wrong", WRONG)
+def test_an_answer_with_a_field_of_another_form_stops_neither_pages_nor_consume(
+    foreign: Path, wrong: bytes
+) -> None:
+    """The status is one of ours, and so it was taken for an answer: the first page told of a defect."""
+    change(foreign, PUT, "answers", "wrong", wrong)
+    pages = shown(foreign)
+    for path in ("/", "/answers", "/answers?status=answered", "/metrics"):
+        found = pages.get(path)
+        assert found.status_code == 200, (path, found.text)
+    assert pages.get("/answers").text.count("unreadable") > len(JUNK)
+    told = call("consume", "--log", foreign)
+    assert (told.code, told.err.count("[answer.unreadable]")) == (1, told.err.count("\n"))
+
+
 def test_pages_go_on_behind_an_answer_that_nobody_can_read(foreign: Path) -> None:
-    live_log = LiveLog(foreign)
-    while live_log.look() or not live_log.caught_up:
-        assert live_log.away is None, live_log.away
-    app = Dashboard(live_log, "sqlite:a.db", lambda: SqliteLog(foreign)).app(Hosts.of("localhost"))
-    pages = TestClient(app, base_url="http://localhost")
+    pages = shown(foreign)
     for path in ("/", "/episodes", "/episode", "/answers", "/answers?status=answered", "/metrics"):
         found = pages.get(path)
         assert found.status_code == 200, (path, found.text)
