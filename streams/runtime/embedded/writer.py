@@ -99,7 +99,8 @@ class Writer:
                 self.log.db.execute(f"pragma busy_timeout={GLANCE_MS}")
             self.loop = asyncio.get_running_loop()
             self.loop.call_soon(self._turn)
-            self.asked_s = time.monotonic()
+            # Also the time of what is stated from here to the end of the turn: nothing may have been before.
+            self.at_ms, self.asked_s = now_ms(), time.monotonic()
         assert self.loop is not None
         done = self.loop.create_future()
         waiting.append(done)

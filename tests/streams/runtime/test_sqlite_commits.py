@@ -55,6 +55,27 @@ def test_one_commit_serves_every_episode_of_a_turn_of_the_loop(log: SqliteLog) -
     assert log.end() == 1 + 50 * 3
 
 
+def test_what_is_stated_bears_its_own_time_also_where_another_asked_for_the_commit(
+    log: SqliteLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who moves a position alone states nothing, and the reply behind it bore the time of a fact long before."""
+    writer, now = log.claim("w"), [1_000]
+    monkeypatch.setattr("streams.runtime.embedded.writer.now_ms", lambda: now[0])
+
+    async def run() -> None:
+        writer.state("events", "p/d/a/0", "0", voted(1))
+        await asyncio.sleep(0)
+        now[0] += 900_000
+        writer.advance("learner", "feedback", 1)
+        moved = writer.commit()
+        writer.state("events", "p/d/b/0", "0", voted(1))
+        await asyncio.gather(moved, writer.commit())
+
+    asyncio.run(run())
+    times = [record.at_ms for record in log.records(kinds=("voted",))]
+    assert times == [1_000, 901_000]
+
+
 @settings(deadline=None, max_examples=40)
 @given(st.lists(st.integers(0, 150), max_size=3 * AT_ONCE + 2))
 def test_many_records_are_inserted_as_one_by_one_the_first_of_an_address_counting(
