@@ -217,9 +217,12 @@ def test_who_begins_at_a_checkpoint_takes_no_late_copy_for_an_admission(
         asked_from=last + 1 if asked_from is None else asked_from, upto=whole.needed()
     )
     shelved = {each for each, times in whole.parked.items() if times > 0}
-    read(fresh, told, fresh.upto, len(told))
+    start = fresh.upto
+    read(fresh, told, start, len(told))
     read(whole, told, end, len(told))
     assert {*fresh.open} | shelved == {*whole.open}
+    # An index of what lies before the beginning has the other closings.
+    assert all(e.episode in fresh.closed for e in told[start:] if e.kind == "episode.closed")
     # Of what lies on the shelf nothing is open here, but for what was admitted behind the beginning.
     assert all(fresh.parked.get(each) == 1 for each in shelved & {*fresh.open})
 
@@ -229,7 +232,7 @@ def read(fold: EventsFold, told: Sequence[LogRecord], start: int, end: int) -> E
     for offset, each in enumerate(told[start:end], start):
         if fold.take(offset, each) and each.kind == "problem.admitted":
             fold.asked[each.episode] = orjson.loads(each.body)["offset"]
-        elif each.kind == "episode.closed":
+        elif each.kind == "episode.closed" and each.episode in fold.open:
             fold.forget(each.episode)
     return fold
 

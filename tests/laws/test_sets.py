@@ -205,12 +205,12 @@ class Partition:
             case _:
                 pass
 
-    def read(self, fold: EventsFold, end: int, since: int = 0) -> EventsFold:
-        """Read on to an offset, letting go of each set when its owner did, if that is later than ``since``."""
+    def read(self, fold: EventsFold, end: int) -> EventsFold:
+        """Read on to an offset, letting go of each set when its owner did."""
         for offset in range(fold.upto, end):
             fold.take(offset, self.log[offset])
             for at, name in self.gone:
-                if at == offset + 1 > since:
+                if at == offset + 1:
                     fold.forget(name)
         return fold
 
@@ -268,10 +268,10 @@ def test_a_reader_that_begins_at_a_checkpoint_knows_the_same_sets(
     end = min(cut, len(told.log))
     told.read(whole, end)
     start, past = whole.needed(), set[str]()
-    past.update(e for at, name in told.gone if at <= end for e in members_of(told, name))
+    past.update(e for at, name in told.gone if at <= start for e in members_of(told, name))
     claim = whole.fence.in_force(start)
     fresh = EventsFold(Fence(claim, [claim] if claim >= 0 else []), closed=past, upto=start)
-    assert kept(told.read(fresh, end, since=end)) == kept(whole)
+    assert kept(told.read(fresh, end)) == kept(whole)
     last = len(told.log)
     assert kept(told.read(fresh, last)) == kept(told.read(whole, last))
 

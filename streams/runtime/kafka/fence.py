@@ -72,7 +72,7 @@ class Closings(Protocol):
         ...
 
 
-def _takes_out(said: LogRecord) -> bool:
+def takes_out(said: LogRecord) -> bool:
     """Whether a person's word takes an episode out. Anybody may say it, also badly."""
     try:
         return bool(orjson.loads(said.body).get("void"))
@@ -84,8 +84,8 @@ def _takes_out(said: LogRecord) -> bool:
 class EventsFold:
     """One partition of ``events``: the journals of its open episodes, as every reader adds them up.
 
-    A reader that began at a checkpoint passes over records of episodes that it did not see admitted:
-    they were closed before it.
+    A reader that began at a checkpoint passes over records of episodes that it did not see admitted: they were
+    closed before it. Of these it notes the closings that it meets, for no index of what lies before has them.
     """
 
     fence: Fence = field(default_factory=Fence)
@@ -129,9 +129,13 @@ class EventsFold:
         return True
 
     def _first(self, offset: int, said: LogRecord) -> bool:
-        if said.episode in self.open and said.kind == "episode.adopted" and _takes_out(said):
+        if said.episode in self.open and said.kind == "episode.adopted" and takes_out(said):
             self.open[said.episode] = {said.address: said}  # all that is still needed of it
             return True
+        if said.kind == "episode.closed" and said.episode not in self.open:
+            # A duplicate of it would else be taken for a new problem, and be worked on once more.
+            self.closed.add(said.episode)
+            return False
         # A set begins by being opened: its members were admitted, and it was not.
         first = "opened" if is_set(said.episode) else "admitted"
         if said.address != first or said.episode in self.open or said.episode in self.closed:

@@ -315,7 +315,10 @@ class Ownership:
         shelved = owned.shelf.get(episode)
         if shelved is not None:
             await self.worker.reread.journal(owned, episode, shelved)
-            self.worker.tailing.adopted(owned, episode)
+            # A former owner may have ended it, and have been stopped before its answer was sent.
+            is_closed = "closed" in owned.fold.journal(episode)
+            tailing = self.worker.tailing
+            (tailing.over if is_closed else tailing.adopted)(owned, episode)
 
     def _note(self) -> None:
         """Write the checkpoints that changed, and keep the index of what is closed."""

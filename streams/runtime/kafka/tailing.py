@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from streams.runtime.kafka.envelope import NotOurs, read
+from streams.runtime.kafka.envelope import LogRecord, NotOurs, read
+from streams.runtime.kafka.fence import takes_out
 from streams.runtime.kafka.owned import Owned
 
 if TYPE_CHECKING:
@@ -32,9 +33,8 @@ class EventsConsumer:
             owned.fold.upto = record.offset + 1
             return
         if not owned.fold.take(record.offset, said):
-            # The fold does not know an episode on the shelf: its admission lies before the checkpoint.
-            if said.kind == "episode.adopted" and said.episode in owned.shelf:
-                owned.adopted.append(said.episode)
+            if said.kind == "episode.adopted" and said.episode not in owned.fold.open:
+                self._adopted_unseen(owned, said)
             return
         match said.kind:
             case "partition.claimed":
@@ -44,11 +44,18 @@ class EventsConsumer:
             case "completed":
                 self.worker.budgets.completed(owned, record.offset, said)
             case "episode.closed":
-                self._over(owned, said.episode)
+                self.over(owned, said.episode)
             case "episode.adopted" if owned.live:
                 self.adopted(owned, said.episode)
             case _:
                 pass
+
+    def _adopted_unseen(self, owned: Owned, said: LogRecord) -> None:
+        """An episode whose admission lies before the checkpoint was adopted, which the fold does not know."""
+        if said.episode in owned.shelf:
+            owned.adopted.append(said.episode)
+        elif takes_out(said):  # a former owner took it from its shelf
+            owned.fold.closed.add(said.episode)
 
     def passed(self, topic: str, partition: int, offset: int) -> None:
         """No record lies before this offset that was not taken."""
@@ -74,7 +81,7 @@ class EventsConsumer:
         if seat is not None and not schedule.may_open(seat):
             owned.fold.lighten(episode)
 
-    def _over(self, owned: Owned, episode: str) -> None:
+    def over(self, owned: Owned, episode: str) -> None:
         """An episode is closed or void; a set is over with the last of its members."""
         unit, view = owned.unit(episode), self.worker.view
         owned.tenants.pop(unit, None)
@@ -93,6 +100,6 @@ class EventsConsumer:
                 return  # it had ended before anybody took it out, and has its answer
             self.worker.schedule.take_out(episode)
             owned.closings.pop(episode, None)
-            self._over(owned, episode)
+            self.over(owned, episode)
         elif not owned.is_parked(episode):
             self.worker.enqueue(owned, episode, owned.admitted(episode))

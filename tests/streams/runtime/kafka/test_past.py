@@ -13,6 +13,7 @@ import pytest
 
 from handlers.policies.base import Conclusion, Task
 from schemas.asking import Steps
+from schemas.events.episode import EpisodeAdopted
 from schemas.problem import Problem
 from streams.engine.progress import Outcome
 from streams.runtime.embedded.log import SqliteLog
@@ -23,10 +24,10 @@ from streams.runtime.kafka.past import ClosedEpisodeIndex
 from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.relay import Relay
 from tests.contracts import runtimes
-from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
+from tests.contracts.runtimes import PARTITIONS, Life, OnKafka, Watching
 from tests.memory_kafka.broker import Died
 from tests.memory_kafka.fixture import in_memory
-from tests.pupil import PUPIL, PupilSettings, say, solve
+from tests.pupil import PUPIL, PupilSettings, newer, problems, say, solve
 
 
 @pytest.fixture
@@ -226,6 +227,59 @@ def test_a_lost_index_is_rebuilt_from_the_log(lived: OnKafka) -> None:
         assert known in past
         assert past.text("d", "a") is not None
         assert past.text("d", "b") is None
+
+
+@pytest.fixture
+def without_index(runtime: OnKafka) -> OnKafka:
+    """Each worker makes its index anew, and begins to read at a problem that waits."""
+    runtime.index = None
+    one, waiting = problems()[1], problems()[3]
+    alone = one.model_copy(update={"series": None, "position": None})
+    runtime.log().publish([put("first", alone), put("waits", waiting)])
+    return runtime
+
+
+def put(name: str, problem: Problem) -> tuple[str, str, dict[str, str], bytes]:
+    return "problems", name, {}, problem.model_dump_json().encode()
+
+
+def again(runtime: OnKafka) -> tuple[str, str, dict[str, str], bytes]:
+    """The problem that does not wait, once more."""
+    [said] = [value for _, name, _, value in runtime.log().messages("problems") if name == "first"]
+    return "problems", "again", {}, said
+
+
+def test_what_was_closed_behind_the_checkpoint_s_beginning_is_known_without_an_index(
+    without_index: OnKafka,
+) -> None:
+    """It was admitted before: neither who reads on from there nor who looks back met all of it."""
+    runtime = without_index
+    first = runtime.live(Life())
+    assert first is not None
+    assert first.held
+    assert len(list(runtime.log().messages("answers"))) == 1
+    runtime.log().publish([again(runtime)])
+    assert runtime.live(Life()) == first
+    assert runtime.worker is not None
+    assert isinstance(runtime.worker.world, Watching)
+    assert not runtime.worker.world.asked
+
+
+def test_what_a_person_took_out_behind_the_checkpoint_s_beginning_is_known_without_an_index(
+    without_index: OnKafka,
+) -> None:
+    runtime = without_index
+    runtime.live(Life(drains_after=2, delays=(4,)))
+    parked = runtime.live(Life(find=newer))
+    assert parked is not None
+    [episode] = parked.parked
+    runtime.log().publish((), [(episode, "adopted.0", EpisodeAdopted(void=True))])
+    taken_out = runtime.live(Life())
+    assert taken_out is not None
+    assert not taken_out.parked
+    runtime.log().publish([again(runtime)])
+    assert runtime.live(Life()) == taken_out
+    assert not list(runtime.log().messages("answers"))
 
 
 def test_an_index_that_is_ahead_of_what_is_open_is_kept(lived: OnKafka) -> None:

@@ -83,24 +83,18 @@ def test_problems_that_could_open_hold_admission_and_not_those_that_wait(runtime
     assert runtime.most_ready <= (PARTITIONS + 1) * runtime.ready
 
 
-def test_a_parked_episode_holds_no_checkpoint_back_and_comes_back_whole(runtime: OnKafka) -> None:
-    runtime.log().publish(
-        [
-            (
-                "problems",
-                "one",
-                {},
-                problems()[0]
-                .model_copy(update={"series": None, "position": None})
-                .model_dump_json()
-                .encode(),
-            )
-        ]
-    )
+def park_one(runtime: OnKafka) -> str:
+    alone = problems()[0].model_copy(update={"series": None, "position": None})
+    runtime.log().publish([("problems", "one", {}, alone.model_dump_json().encode())])
     runtime.live(Life(drains_after=2, delays=(4,)))
     parked = runtime.live(Life(find=newer))
     assert parked is not None
     (episode,) = parked.parked
+    return episode
+
+
+def test_a_parked_episode_holds_no_checkpoint_back_and_comes_back_whole(runtime: OnKafka) -> None:
+    episode = park_one(runtime)
     assert runtime.worker is not None
     for owned in runtime.worker.owning.partitions.values():
         assert owned.fold.needed() == owned.fold.upto
@@ -110,6 +104,21 @@ def test_a_parked_episode_holds_no_checkpoint_back_and_comes_back_whole(runtime:
     runtime.log().publish((), [(episode, "adopted.0", EpisodeAdopted(void=False))])
     assert runtime.live(Life(settle=True)) == Outcome()
     assert len(runtime.log().journal(episode)) > before
+    assert len(list(runtime.log().messages("answers"))) == 1
+
+
+@pytest.mark.parametrize("dies_after", [14, 15, 16])
+def test_one_that_was_adopted_and_closed_by_a_worker_that_died_is_answered(
+    runtime: OnKafka, dies_after: int
+) -> None:
+    """Whoever comes next begins where it still lay on the shelf, and met the end of it first."""
+    episode = park_one(runtime)
+    runtime.live(Life())
+    runtime.log().publish((), [(episode, "adopted.0", EpisodeAdopted(void=False))])
+    assert runtime.live(Life(dies_after=dies_after)) is None
+    assert "closed" in runtime.log().journal(episode)
+    assert runtime.live(Life(settle=True)) == Outcome()
+    assert open_now(runtime) == {}
     assert len(list(runtime.log().messages("answers"))) == 1
 
 
