@@ -6,6 +6,10 @@ topics; `claims` the latest claim of each partition; `consumers` committed posit
 
 from __future__ import annotations
 
+from typing import get_args
+
+from schemas.outcome import Status
+
 SCHEMA_VERSION = 1
 
 MESSAGES_IN_ORDER = "create index if not exists main.messages_in_order on messages(topic)"
@@ -50,14 +54,18 @@ create view if not exists outcomes as
 """
 """What is known of each answer, by the rule of ``state.folds.grades``."""
 
+# Anybody may put anything on the topic of answers: what is none must not fail the others. Its text is
+# looked at in the same place where it is read, for SQLite chooses in which order it looks at conditions.
 VIEWS = f"""
 create view if not exists answers as
-  select offset, json_extract(value, '$.problem_id') problem_id, key episode,
-    json_extract(value, '$.domain') domain, json_extract(value, '$.policy') policy,
-    json_extract(value, '$.status') status, json_extract(value, '$.answer') answer,
-    json_extract(value, '$.confidence') confidence,
-    json_extract(value, '$.usage.calls') calls
-  from messages where topic = 'answers';
+  select offset, json_extract(said, '$.problem_id') problem_id, key episode,
+    json_extract(said, '$.domain') domain, json_extract(said, '$.policy') policy,
+    json_extract(said, '$.status') status, json_extract(said, '$.answer') answer,
+    json_extract(said, '$.confidence') confidence,
+    json_extract(said, '$.usage.calls') calls
+  from (select offset, key, case when json_valid(cast(value as text)) then cast(value as text) end said
+    from messages where topic = 'answers')
+  where json_extract(said, '$.status') in ({", ".join(map(repr, get_args(Status)))});
 create view if not exists episodes as
   select o.episode, json_extract(o.body, '$.policy') policy, json_extract(o.body, '$.parent') parent,
     json_extract(o.body, '$.memory_version') memory_version, json_extract(c.body, '$.status') status,

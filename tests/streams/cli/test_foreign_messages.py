@@ -107,6 +107,15 @@ def test_an_answer_with_a_field_of_another_form_stops_neither_pages_nor_consume(
     assert (told.code, told.err.count("[answer.unreadable]")) == (1, told.err.count("\n"))
 
 
+def test_the_view_of_answers_holds_those_that_are_some(tmp_path: Path) -> None:
+    """Whoever reads the log with four lines of Python got `malformed JSON`, and no answer at all."""
+    with closing(SqliteLog(tmp_path / "a.db", create=True)) as log:
+        for key, value in enumerate((*JUNK, b'{"status": "answered", "answer": "31"}')):
+            log.publish([("answers", str(key), {}, value)])
+        found = log.db.execute("select answer from answers where status = 'answered'").fetchall()
+        assert found == log.db.execute("select answer from answers").fetchall() == [("31",)]
+
+
 def test_pages_go_on_behind_an_answer_that_nobody_can_read(foreign: Path) -> None:
     pages = shown(foreign)
     for path in ("/", "/episodes", "/episode", "/answers", "/answers?status=answered", "/metrics"):
