@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import json
 import logging
+import time
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable
 from dataclasses import astuple
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from streams.answering.backbones.openai import OpenAIBackbone, Options
+from streams.answering.backbones.openai.masking import masked
 from streams.answering.backbones.openai.options import Site
 from streams.core.backbone import BackboneError
 from tests.conftest import SLOW
@@ -158,3 +163,45 @@ def test_what_is_short_enough_for_a_word_stays_in_a_reply(key: str, said: str) -
     """Local servers are given such keys, and a reply without the word would be another reply."""
     site = Site(url="http://h/v1", key=key, key_source="here", model=None)
     assert site.unkeyed(f"x {key} y") == f"x {said} y"
+
+
+SPELLED: list[Callable[[str], str]] = [
+    lambda key: quote(key, safe=""),
+    lambda key: quote(quote(key, safe=""), safe=""),
+    lambda key: "".join(f"%{ord(each):02x}" for each in key),
+    lambda key: "".join(f"\\u{ord(each):04X}" for each in key),
+    lambda key: key.replace("/", "\\/"),
+    html.escape,
+    lambda key: "".join(f"&#x{ord(each):x};" for each in key),
+]
+PACKED: list[Callable[[bytes], bytes]] = [b64encode, urlsafe_b64encode]
+
+
+@pytest.mark.parametrize("spelled", SPELLED)
+def test_a_key_in_another_spelling_is_hidden_in_replies_and_errors(
+    endpoint: Endpoint, spelled: Callable[[str], str]
+) -> None:
+    key = "sk+never/to=be<seen&ever"
+    for mood in (plain, as_message, as_text):
+        said = shown(endpoint, key, mood(spelled(key), "it is "), "m")
+        assert "it is [key]" in said
+        assert spelled(key) not in said
+
+
+@pytest.mark.parametrize("packed", PACKED)
+@given(key=KEYS, user=st.text("user:", max_size=5), after=st.text("xyz", max_size=4))
+def test_a_key_within_base64_is_hidden_wherever_it_begins(
+    packed: Callable[[bytes], bytes], key: str, user: str, after: str
+) -> None:
+    """A header of basic authentication holds the user's name before it."""
+    said = masked(f"Basic {packed(f'{user}{key}{after}'.encode()).decode()}", key)
+    assert "[key]" in said
+    # What stands beside the mask is what stood beside the key, and letters that it shares with it.
+    assert len(said) - len("Basic [key]") <= (len(user) + len(after)) * 4 / 3 + 8
+
+
+def test_a_long_text_is_looked_through_in_time_in_proportion_to_it() -> None:
+    begun = time.perf_counter()
+    for text in ("\\", "%25", "&#0", "&amp;"):
+        masked(text * 300_000, "%25&amp;" + "\\" * 8)
+    assert time.perf_counter() - begun < 20

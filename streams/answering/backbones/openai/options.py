@@ -9,15 +9,13 @@ from urllib.parse import urlsplit
 import orjson
 
 from streams.answering.backbones.openai.faults import Fault
+from streams.answering.backbones.openai.masking import SHORTEST_KEY, masked
 from streams.core.backbone import SetupBroken
 
 OFFICIAL = "https://api.openai.com/v1"
 KEY, URL, MODEL = "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"
 NO_KEY = "none"  # what a server without keys is sent
-MASK = "[key]"
 SEEDS = ("used", "true", "false")
-SHORTEST_KEY = 8
-"""Characters of a key that is looked for in replies."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +88,8 @@ class Site:
         return shown(self.url)
 
     def masked(self, text: str) -> str:
-        """The text without the key, should a server repeat it."""
-        return text if self.key == NO_KEY else text.replace(self.key, MASK)
+        """The text without the key, should a server repeat it, in whatever spelling."""
+        return text if self.key == NO_KEY else masked(text, self.key)
 
     def unkeyed(self, text: str) -> str:
         """A reply without the key. A key as short as ``EMPTY`` stays: it is a word that a reply may well hold."""
