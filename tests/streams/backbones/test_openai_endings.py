@@ -83,6 +83,21 @@ def test_a_refusal_that_breaks_off_is_that_refusal(status: int, silence: str) ->
     assert (caught.value.tried.silence, caught.value.tried.free) == (silence, True)
 
 
+@pytest.mark.parametrize(("status", "silence"), [(429, "busy"), (503, "busy"), (500, "error")])
+def test_a_refusal_whose_words_trickle_in_is_that_refusal_and_no_timeout(
+    status: int, silence: str
+) -> None:
+    def talk(_: bytes) -> Iterator[bytes]:
+        yield b"HTTP/1.1 %d X\r\ncontent-length: 500\r\n\r\n" % status
+        for _ in range(60):
+            time.sleep(0.1)
+            yield b"{"
+
+    with talking(talk) as server, pytest.raises(Unreachable) as caught:
+        asked(server)
+    assert (caught.value.tried.silence, caught.value.tried.free) == (silence, True)
+
+
 def test_a_refused_key_ends_the_worker_where_its_words_break_off() -> None:
     raw = b"HTTP/1.1 401 X\r\ntransfer-encoding: chunked\r\n\r\nff\r\n{"
     with talking(lambda _: [raw]) as server, pytest.raises(SetupBroken) as caught:

@@ -7,6 +7,7 @@ packed blanks can stand for gigabytes. Heads are bounded by aiohttp: 8 KiB a lin
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
@@ -31,6 +32,8 @@ MOST_BYTES = 64 << 20
 """Of one body, unpacked: a quarter of a million tokens, each streamed in a chunk of its own."""
 MOST_TOLD = 64 << 10
 """Of what is said beside a refusal."""
+TOLD_S = 2.0
+"""Seconds that it may take to come, but never more than half of what a call may be silent for."""
 
 
 class Response(Protocol):
@@ -95,7 +98,7 @@ def client(site: Site, options: Options) -> AsyncOpenAI:
     )
     ways: dict[str, Any] = {
         "follow_redirects": False,
-        "event_hooks": {"response": [refusing(site, judge)]},
+        "event_hooks": {"response": [refusing(site, judge, options)]},
         "mounts": straight(site),
     }
     try:
@@ -113,8 +116,9 @@ def client(site: Site, options: Options) -> AsyncOpenAI:
     )
 
 
-def refusing(site: Site, judge: Judge) -> Callable[[Response], Awaitable[None]]:
+def refusing(site: Site, judge: Judge, options: Options) -> Callable[[Response], Awaitable[None]]:
     """What a client does with each head that comes in."""
+    told_s = min(TOLD_S, options.idle_s / 2, options.timeout_s / 2)
 
     async def refuse(response: Response) -> None:
         """Raises ``Refused`` for every status but success."""
@@ -123,11 +127,13 @@ def refusing(site: Site, judge: Judge) -> Callable[[Response], Awaitable[None]]:
             return
         raw = bytearray()
         try:
-            async with aclosing(pieces(response, MOST_TOLD)) as coming:
+            # A time of its own: the call's would end first, and who was put off would pass for one that ran out of
+            # time, which is recorded, although its status is long known.
+            async with asyncio.timeout(told_s), aclosing(pieces(response, MOST_TOLD)) as coming:
                 async for piece in coming:
                     raw += piece
         except Exception:
-            # More than an error takes, or it broke off: no part of it is looked at, and the status tells enough.
+            # Too much, too slow, or it broke off: no part of it is looked at, and the status tells enough.
             raw.clear()
         if 300 <= status < 400:
             to = shown(site.masked(response.headers.get("location", ""))) or "no location"

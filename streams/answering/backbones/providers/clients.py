@@ -118,7 +118,7 @@ def _transport(access: Access, options: Options) -> Any:
 
     return Patient(
         follow_redirects=False,
-        event_hooks={"response": [refusing(access.site, judge), _noting(http)]},
+        event_hooks={"response": [refusing(access.site, judge, options), _noting(http)]},
         # Nothing packed is asked for: a bound on the body is worth little where it is counted unpacked
         # only after the library has read it.
         headers={"accept-encoding": "identity"},
