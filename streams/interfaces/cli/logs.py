@@ -128,13 +128,15 @@ def pack(url: str | None, folder: str) -> int:
 
 def unpack(url: str | None, folder: str) -> int:
     """Make a log of the segments of a folder; what was begun there goes on."""
-    from streams.research.evidence.segments import BadSegment, Segments
+    from streams.research.evidence.segments import BadSegment, NotEmpty, Segments
 
     where = log_url(url)
-    if not is_missing(where):
-        # Two logs in one file could not be told apart, and no digest of either would hold.
-        hint = "Name a log that is not there yet: --log sqlite:PATH"
-        raise usage(f"{where} is there already", field="--log", error="log.exists", hint=hint)
+    is_new = is_missing(where)
+    # Two logs in one file could not be told apart, and no digest of either would hold.
+    hint = "Name a log that is not there yet: --log sqlite:PATH"
+    taken = usage(f"{where} is there already", field="--log", error="log.exists", hint=hint)
+    if where.startswith(("kafka://", "jsonl:")):
+        raise taken
     try:
         found = Segments(Path(folder))
         if not found.files():
@@ -143,9 +145,11 @@ def unpack(url: str | None, folder: str) -> int:
         # say in that.
         with closing(open_log(where, create=True, begins=False)) as log:
             count = found.restore(log)
+    except NotEmpty:
+        raise taken from None
     except BadSegment as error:
         # A log with half of the segments would pass for whole, so that none is left behind.
-        if not is_missing(where):  # nothing was on it yet
+        if is_new and not is_missing(where):  # nothing was on it yet
             Path(log_path(where)).unlink()
         raise usage(str(error), field="FOLDER", error="log.segment") from error
     out(f"{count:,} lines restored to {where}")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from streams.runtime.embedded.files import SqliteError
+from streams.runtime.embedded.imported import BAD
 from streams.runtime.embedded.lines import lines_of, put
 from streams.runtime.embedded.queries.messages import message_at
 from streams.runtime.embedded.queries.rows import admitted_upto, record_at
@@ -36,6 +36,10 @@ AT_ONCE = 1 << 20
 
 class BadSegment(ValueError):
     """A segment cannot be read, is missing, or is of another log; the message names it."""
+
+
+class NotEmpty(Exception):
+    """Something is on a log already."""
 
 
 class Segments:
@@ -66,13 +70,18 @@ class Segments:
                 raise BadSegment(f"{file}: {error}") from error
 
     def restore(self, log: SqliteLog) -> int:
-        """Put every line on an empty log, each where it stood before; how many there are."""
+        """Put every line on an empty log, each where it stood before; how many there are.
+
+        Raises ``NotEmpty`` where anything is on it: one that was left empty by who was stopped in here is taken.
+        """
         count = 0
         with log.transaction():
+            if next(lines_of(log), None) is not None:
+                raise NotEmpty
             for count, line in enumerate(self.lines(), 1):
                 try:
                     put(log, line)
-                except (ValueError, KeyError, TypeError, AttributeError, SqliteError) as error:
+                except BAD as error:
                     raise BadSegment(f"{self.folder}: line {count} of its log: {error}") from error
             # Otherwise a worker would take all problems for new ones, and say that it expects to pay for each.
             upto = admitted_upto(log)

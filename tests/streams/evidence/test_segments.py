@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import lzma
 import tracemalloc
 from contextlib import closing
@@ -87,6 +88,52 @@ def test_what_is_there_is_not_written_over(tmp_path: Path) -> None:
     refused = call("log", "unpack", tmp_path / "kept", "--log", log)
     assert (refused.code, log.read_bytes()) == (2, was)
     assert "is there already" in refused.err
+
+
+def test_what_was_stopped_half_way_is_done_when_it_is_asked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, log = tmp_path / "kept", tmp_path / "log.db"
+    assert call("log", "pack", kept, "--log", made()).code == 0
+
+    def stopped(log: SqliteLog, line: dict[str, Any]) -> None:
+        put(log, line)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "put", stopped)
+        assert call("log", "unpack", kept, "--log", log).code == 130
+    assert log.exists()
+    assert call("log", "unpack", kept, "--log", log).code == 0
+    with closing(SqliteLog(made())) as whole, closing(SqliteLog(log)) as again:
+        assert log_digest(again) == log_digest(whole)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"offset": 2**63},
+        {"at_ms": 2**64 - 1},
+        {"address": "a\ud800"},
+        {"episode": None},
+        {"episode": []},
+        {"offset": "x"},
+    ],
+)
+def test_a_line_of_a_stranger_is_refused_by_its_number(
+    changed: dict[str, Any], tmp_path: Path
+) -> None:
+    kept, log = tmp_path / "kept", tmp_path / "log.db"
+    kept.mkdir()
+    with closing(SqliteLog(made())) as whole:
+        line = next(each for each in lines_of(whole) if "episode" in each)
+    raw = json.dumps(line | changed).encode()
+    (kept / "0001.jsonl.xz").write_bytes(lzma.compress(raw + b"\n"))
+    refused = call("log", "unpack", kept, "--log", log)
+    assert refused.code == 2
+    assert "Traceback" not in refused.err
+    assert "line 1" in refused.err or "0001" in refused.err
+    assert not log.exists()
 
 
 @pytest.mark.parametrize("at", [20, -20])
