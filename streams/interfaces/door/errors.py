@@ -24,7 +24,9 @@ class Error(Exception):
     def __init__(
         self, detail: str, *, code: str, where: str = "", field: str = "", hint: str = ""
     ) -> None:
-        place = ": ".join(part for part in (where, field) if part)
+        # Who checks settings names the one that is wrong by its whole path, which begins with the parameter.
+        named = "" if field and detail.startswith((f"{field}:", f"{field}.")) else field
+        place = ": ".join(part for part in (where, named) if part)
         said = f"{place}: {detail} [{code}]" if place else f"{detail} [{code}]"
         super().__init__(f"{said}. {hint}" if hint else said)
         self.detail, self.code, self.where = detail, code, where

@@ -74,6 +74,11 @@ async def _said(request: Request, error: Exception) -> JSONResponse:
             return JSONResponse(told(error), error.status, error.headers)
         case RequestValidationError():
             return JSONResponse(told(_fault(error)), 400)
+        case HTTPException(status_code=400, __cause__=ValueError() | RecursionError() as cause):
+            # FastAPI says of nothing but wrong syntax why it cannot read a body.
+            deep = isinstance(cause, RecursionError)
+            what = "nested too deep" if deep else str(cause).partition(";")[0]
+            return JSONResponse(told(Error(f"not JSON: {what}", code="input.json")), 400)
         case HTTPException():
             kind, code = "invalid_request_error", code_of(error.status_code)
             said = {"message": error.detail, "type": kind, "param": None, "code": code}
