@@ -6,6 +6,7 @@ merged as often as it is named.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,6 +18,12 @@ DEPTH = 32
 """Mappings and lists within each other; no setting and no recipe needs ten."""
 VALUES = 20_000
 """Keys and values with those that aliases stand for."""
+DIGITS = 4300
+"""Characters of a number: Python writes no longer one, so that nobody could even be told of it."""
+NUMERAL = frozenset("0123456789abcdefABCDEFox+-_:.")
+"""Characters of what YAML may take for a number, be it hexadecimal or in sixties."""
+WRONG = (ValueError, ArithmeticError, LookupError, TypeError, AttributeError)
+"""What PyYAML raises for a value that is not what it is marked as, or looks like."""
 
 
 class Flaw(ValueError):
@@ -49,11 +56,29 @@ def document(text: str) -> Any:
     return said
 
 
+@cache
 def reader() -> type[Any]:
     """Return a reader of YAML into plain values alone; it is ten times as fast where PyYAML was built with libyaml."""
     import yaml
 
-    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+    class Reader(base):  # type: ignore[misc]
+        """Whatever a value is wrong in, it is an error of YAML that knows its place."""
+
+        def construct_object(self, node: Any, deep: bool = False) -> Any:
+            try:
+                return super().construct_object(node, deep)
+            except yaml.YAMLError:
+                raise
+            except WRONG as error:
+                # The value itself is not told: it may be a secret.
+                what = f"a value cannot be read as {node.tag.rpartition(':')[2]}; quote it if it is text"
+                raise yaml.constructor.ConstructorError(
+                    None, None, what, node.start_mark
+                ) from error
+
+    return Reader
 
 
 def plain(text: str) -> Any:
@@ -99,6 +124,9 @@ def bounded(text: str) -> str:
         elif isinstance(event, yaml.AliasEvent):
             total += sizes.get(event.anchor or "", 1)
         line = 1 if event.start_mark is None else event.start_mark.line + 1
+        is_said = isinstance(event, yaml.ScalarEvent) and not event.implicit[1]
+        if is_said and len(event.value) > DIGITS and NUMERAL.issuperset(event.value):
+            raise TooMuch(f"a number of more than {DIGITS:,} characters", line)
         if len(opened) > DEPTH:
             raise TooMuch(f"nested deeper than {DEPTH}", line)
         if total > VALUES:

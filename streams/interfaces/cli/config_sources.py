@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streams.interfaces.cli.errors import SETUP, CliError
-from streams.support.yamls import FILE_CHARS, TWICE, TooMuch, bounded, key_twice
+from streams.support.yamls import FILE_CHARS, TWICE, TooMuch, bounded, key_twice, plain
 
 if TYPE_CHECKING:
     import yaml
@@ -175,9 +175,11 @@ def yaml_keys(path: Path) -> Iterator[SettingSource]:
     import yaml
 
     try:
-        # Only nodes are composed here: they know their lines, and no tag of the file makes an
-        # object.
-        root = yaml.compose(bounded(_start_of(path)), Loader=yaml.SafeLoader)
+        # The nodes know their lines, and no tag of the file makes an object.
+        text = _start_of(path)
+        root = yaml.compose(bounded(text), Loader=yaml.SafeLoader)
+        # What a value is marked as and is not would be found only by who takes it, who could not say where.
+        plain(text)
     except TooMuch as error:
         raise _wrong("size", str(error), f"{path}:{error.line}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -11,11 +11,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Annotated
 
-import yaml
 from pydantic import BaseModel, ConfigDict, PositiveInt, StringConstraints, ValidationError
 
 from schemas.problem import Name, Priority, begins_with
 from streams.interfaces.door.errors import Error
+from streams.support.yamls import Flaw, document
 
 ANYBODY = "main"
 """The memory of who comes without a token, where none is asked for."""
@@ -131,12 +131,15 @@ def access_of(path: str | None) -> Access:
     if path is None:
         return Access()
     try:
-        said = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        said = document(Path(path).read_text(encoding="utf-8"))
         holders = TokensFile.model_validate(said).holders
     except OSError as error:
         what = error.strerror or str(error)
         raise Error(what, code="serve.tokens", where=path, field="tokens") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except Flaw as error:
+        what = f"line {error.line}: {error}"
+        raise Error(what, code="serve.tokens", where=path, field="tokens") from error
+    except UnicodeDecodeError as error:
         raise Error("not YAML", code="serve.tokens", where=path, field="tokens") from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]

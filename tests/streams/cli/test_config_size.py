@@ -41,6 +41,41 @@ def test_a_yaml_file_beyond_its_bounds_is_refused_with_its_line(folder: Path, na
     assert called.err.startswith(f"metalogue.yaml:{said} [config.size, exit 5]\n"), called.err
 
 
+MARKED = {
+    "2024-13-45": "timestamp",
+    "2024-01-01 25:00:00": "timestamp",
+    "!!timestamp secret": "timestamp",
+    "!!float secret": "float",
+    '!!int ""': "int",
+    "!!bool secret": "bool",
+}
+"""Values that are not what they are marked as or look like, and what that is."""
+
+
+@pytest.mark.parametrize("value", MARKED)
+def test_a_value_that_is_not_what_it_looks_like_is_refused_at_its_place(
+    folder: Path, value: str
+) -> None:
+    said = f"not YAML: a value cannot be read as {MARKED[value]}; quote it if it is text"
+    (folder / "metalogue.yaml").write_text(f"policy: cot\nlog: {value}\n")
+    called = call("config", "show")
+    assert called.code == 5
+    assert called.err.startswith(f"metalogue.yaml:2:6: {said} [config.syntax, exit 5]"), called.err
+    assert "secret" not in called.err
+    (folder / "mine.yaml").write_text(f"name: x\nlog: {value}\n")
+    with pytest.raises(BadRecipe) as refused:
+        read(folder / "mine.yaml")
+    assert str(refused.value) == f"mine.yaml:2: {said}"
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "0x" + "f" * 5000, "1:" + "5:" * 3000 + "5"])
+def test_a_number_that_nobody_could_be_told_is_refused(folder: Path, number: str) -> None:
+    (folder / "metalogue.yaml").write_text(f"policy: cot\nlog: {number}\n")
+    called = call("config", "show")
+    assert called.code == 5
+    assert called.err.startswith("metalogue.yaml:2: a number of more than 4,300 characters")
+
+
 @pytest.mark.parametrize("name", YAML)
 def test_so_is_a_recipe(tmp_path: Path, name: str) -> None:
     text, said = YAML[name]

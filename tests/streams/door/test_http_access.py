@@ -288,6 +288,9 @@ def test_a_body_has_its_bounds(door: Here) -> None:
         ("holders: {a b: {sha256: " + "a" * 64 + "}}", "holders.a b.[key]"),
         ("holders: {a: {sha256: " + "a" * 64 + ", calls: 3}}", "holders.a.calls"),
         ("[", "tokens"),
+        ("holders: {a: {sha256: !!timestamp x}}", "tokens"),
+        ("holders: {a: {at_once: 1:%s5}}" % ("5:" * 3000), "tokens"),
+        ("holders:\n  a: {sha256: x}\n  a: {sha256: y}", "tokens"),
     ],
 )
 def test_a_tokens_file_that_is_wrong_is_refused_by_name(
