@@ -68,7 +68,7 @@ def reader() -> type[Any]:
 
         def construct_object(self, node: Any, deep: bool = False) -> Any:
             try:
-                return super().construct_object(node, deep)
+                return base.construct_object(self, node, deep)
             except yaml.YAMLError:
                 raise
             except WRONG as error:
@@ -110,6 +110,7 @@ def bounded(text: str) -> str:
         raise TooMuch(f"longer than {FILE_CHARS:,} characters")
     sizes, opened, total = dict[str, int](), list[tuple[str | None, int]](), 0
     for event in yaml.parse(text, Loader=reader()):
+        line = 1 if event.start_mark is None else event.start_mark.line + 1
         if isinstance(event, yaml.CollectionStartEvent):
             opened.append((event.anchor, total))
             total += 1
@@ -121,12 +122,12 @@ def bounded(text: str) -> str:
         elif isinstance(event, yaml.ScalarEvent):
             sizes[event.anchor or ""] = 1
             total += 1
+            value: str = event.value
+            # What is quoted is a text, and no number.
+            if len(value) > DIGITS and not event.implicit[1] and NUMERAL.issuperset(value):
+                raise TooMuch(f"a number of more than {DIGITS:,} characters", line)
         elif isinstance(event, yaml.AliasEvent):
             total += sizes.get(event.anchor or "", 1)
-        line = 1 if event.start_mark is None else event.start_mark.line + 1
-        is_said = isinstance(event, yaml.ScalarEvent) and not event.implicit[1]
-        if is_said and len(event.value) > DIGITS and NUMERAL.issuperset(event.value):
-            raise TooMuch(f"a number of more than {DIGITS:,} characters", line)
         if len(opened) > DEPTH:
             raise TooMuch(f"nested deeper than {DEPTH}", line)
         if total > VALUES:

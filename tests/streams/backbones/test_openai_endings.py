@@ -87,7 +87,7 @@ def test_a_refusal_that_breaks_off_is_that_refusal(status: int, silence: str) ->
 def test_a_refusal_whose_words_trickle_in_is_that_refusal_and_no_timeout(
     status: int, silence: str
 ) -> None:
-    def talk(_: bytes) -> Iterator[bytes]:
+    def talk(request: bytes) -> Iterator[bytes]:
         yield b"HTTP/1.1 %d X\r\ncontent-length: 500\r\n\r\n" % status
         for _ in range(60):
             time.sleep(0.1)
