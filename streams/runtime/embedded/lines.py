@@ -94,7 +94,16 @@ def lines_of(
 
 
 def put(log: SqliteLog, line: dict[str, Any]) -> None:
-    """Put a line on a log where it stood before. Who put all of them unlocks the log."""
+    """Put a line on a log where it stood before. Who put all of them unlocks the log.
+
+    Raises what ``imported.BAD`` names for a line that is none of a log.
+    """
+    # SQLite takes any value in any column, and whoever reads the log could not say which line it came from.
+    for name, kind in (("offset", int), ("at_ms", int), ("headers", dict)):
+        if name in line and type(line[name]) is not kind:
+            raise ValueError(
+                f"{name}: expected {'an object' if kind is dict else 'a whole number'}"
+            )
     if "keyed" in line:
         # By this table a log is known to be one with keys, so no other import may make it.
         log.db.execute(_KEEPS)

@@ -118,6 +118,10 @@ def test_what_was_stopped_half_way_is_done_when_it_is_asked_for_again(
         {"episode": None},
         {"episode": []},
         {"offset": "x"},
+        {"at_ms": "x"},
+        {"at_ms": None},
+        {"headers": []},
+        {"headers": 5},
     ],
 )
 def test_a_line_of_a_stranger_is_refused_by_its_number(
