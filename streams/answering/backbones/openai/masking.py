@@ -10,13 +10,16 @@ from functools import lru_cache
 MASK = "[key]"
 SHORTEST_KEY = 8
 """Characters of a key that is looked for in replies, and in other spellings than its own."""
+LONGEST_KEY = 4096
+"""Characters of a key that is looked for in other spellings than its own: to find them takes time with its length."""
 
 
 def masked(text: str, key: str) -> str:
     """The text without the key: as it is, escaped for an address, JSON or HTML, or as base64."""
     text = text.replace(key, MASK)
     # A shorter key is a word that base64 and escapes may well hold by chance.
-    return text if len(key) < SHORTEST_KEY else spellings(key).sub(MASK, text)
+    is_sought = SHORTEST_KEY <= len(key) <= LONGEST_KEY
+    return spellings(key).sub(MASK, text) if is_sought else text
 
 
 @lru_cache(maxsize=64)
