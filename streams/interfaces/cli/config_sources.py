@@ -124,17 +124,21 @@ def _check_variables(bound: Iterable[Binding], places: Mapping[str, int]) -> Non
 def yaml_path() -> Path | None:
     """The YAML file that METALOGUE_CONFIG names, else ``metalogue.yaml`` if it is there."""
     named = os.environ.get(FILE_VARIABLE)
-    if not named:
-        return Path(YAML) if Path(YAML).is_file() else None
-    if not Path(named).is_file():
+    path = Path(named or YAML)
+    if path.is_file():
+        return path
+    # A folder (Docker makes one of what it is to mount and does not find) and a link that leads
+    # nowhere are there too: whoever put them meant settings to be read, and none would bind anybody.
+    is_there = os.path.lexists(path)
+    if named or is_there:
         raise CliError(
-            f"no such file: {named}",
+            f"{path} is no file" if is_there else f"no such file: {path}",
             error="config.missing",
             exit=SETUP,
-            where=FILE_VARIABLE,
-            hint=f"It names a YAML file of settings; without it, {YAML} is read if it is there.",
+            where=FILE_VARIABLE if named else "",
+            hint=f"{FILE_VARIABLE} names a YAML file of settings; without it, {YAML} is read if it is there.",
         )
-    return Path(named)
+    return None
 
 
 def said() -> Iterator[SettingSource]:

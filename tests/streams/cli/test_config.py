@@ -60,6 +60,20 @@ def test_a_file_elsewhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
     )
 
 
+def test_settings_that_are_there_and_no_file_are_not_passed_over(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "metalogue.yaml").mkdir()
+    called = call("config", "show")
+    assert (called.code, called.out) == (5, "")
+    assert called.err.startswith("metalogue.yaml is no file [config.missing, exit 5]")
+    (folder / "metalogue.yaml").rmdir()
+    (folder / "metalogue.yaml").symlink_to("absent.yaml")
+    assert call("config", "show").code == 5
+    monkeypatch.setenv("METALOGUE_CONFIG", str(folder))
+    assert call("config", "show").err.startswith(f"METALOGUE_CONFIG: {folder} is no file [config")
+
+
 def test_nested_variables(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("METALOGUE_KAFKA__SESSION_MS", "1234")
     assert load().kafka.session_ms == 1234
