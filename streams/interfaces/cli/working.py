@@ -59,13 +59,22 @@ def only_worker(path: str) -> Generator[None]:
                     time.sleep(0.05)
                     continue
                 lock.seek(0)
-                pid = lock.read().strip() or "unknown"
+                pid = lock.read().strip()
+                who = f"another worker has this log, process {pid or 'unknown'}"
+                hint = f"Wait for it, or end it: kill {pid}. What it was doing is resumed."
+                # A program may open a log twice: it is not to end itself.
+                if pid == str(os.getpid()):
+                    who = f"this process has a worker on this log already, {pid}"
+                    hint = "Close that one first, or ask it: Client(LOG) may be opened beside it."
+                # Whoever has just taken it has not written who it is.
+                elif not pid.isdecimal():
+                    hint = "Wait for it. What it is doing is resumed, should it end."
                 raise CliError(
-                    f"another worker has this log, process {pid}",
+                    who,
                     error="log.busy",
                     exit=UNREACHABLE,
                     where=f"sqlite:{path}",
-                    hint=f"Wait for it, or end it: kill {pid}. What it was doing is resumed.",
+                    hint=hint,
                 ) from error
         with suppress(OSError):  # on a full disk it holds all the same
             lock.truncate(0)

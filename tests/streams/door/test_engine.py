@@ -277,6 +277,7 @@ def test_a_second_process_is_told_who_has_the_log_and_may_be_its_client(serve: S
                 async with Engine(LOG, backbone="openai"):
                     pass
             assert caught.value.code == "log.busy"
+            assert "kill" not in caught.value.hint, "it would end itself"
             async with Client(LOG) as other:
                 handle = await other.submit(SUM.format(6))
                 return (await handle.answer()).answer
