@@ -22,6 +22,20 @@ M = TypeVar("M", bound=BaseModel)
 
 LINE_BYTES = 16 << 20
 """The longest problem, spelled in JSON's longest escapes, takes a fifth of it; what is longer is no record."""
+FORMS = {
+    b"\x1f\x8b": "compressed by gzip",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd",
+    b"\xfd7zXZ\0": "compressed by xz",
+    b"BZh": "compressed by bzip2",
+    b"PK\x03\x04": "a zip archive",
+    b"PAR1": "Parquet",
+    b"SQLite format 3\0": "a file of SQLite",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+    b"{\0": "UTF-16",
+    b"\0{": "UTF-16",
+}
+"""How a file begins that is not made of lines, and what it is."""
 FIELD_CHARS = 100
 """Of a field's name that are said; a line may name it as it likes."""
 
@@ -54,7 +68,7 @@ def built_in(source: str) -> bool:
 def lines_of(source: str, data: str | None) -> Iterator[SourceLine]:
     """The lines of a file, of standard input (``-``), or of a built-in set. Raises ``NoSource``."""
     if source == "-":
-        yield from _numbered(sys.stdin.buffer)
+        yield from _numbered(sys.stdin.buffer, source)
     elif built_in(source):
         # As lines of JSON, so that they are read as strictly as anybody's, and refused lines
         # have bytes to keep.
@@ -67,16 +81,23 @@ def lines_of(source: str, data: str | None) -> Iterator[SourceLine]:
     else:
         try:
             with open(source, "rb") as file:
-                yield from _numbered(file)
+                yield from _numbered(file, source)
         except OSError as error:
             raise NoSource(f"{source}: {error.strerror or error}") from error
 
 
-def _numbered(file: BinaryIO) -> Iterator[SourceLine]:
-    """The lines that say something; of one that is too long only its beginning, which ``parse`` refuses."""
+def _numbered(file: BinaryIO, source: str) -> Iterator[SourceLine]:
+    """The lines that say something; of one that is too long only its beginning, which ``parse`` refuses.
+
+    Raises ``NoSource`` for what has no lines.
+    """
     # Two bytes more than a line may have, for its end. What is behind them is read past and never
     # held: a file of one endless line must not fill the memory.
     for number, raw in enumerate(iter(partial(file.readline, LINE_BYTES + 2), b""), 1):
+        # Each stretch between two bytes that happen to end a line would be refused, and kept for ever.
+        form = next((form for begin, form in FORMS.items() if raw.startswith(begin)), None)
+        if number == 1 and form is not None:
+            raise NoSource(f"{source}: this is {form}, and not JSON Lines in UTF-8")
         # Windows writes a mark before the first line, which nobody sees. As much is read in its
         # stead, so that a line that is too long still is.
         if number == 1 and raw.startswith(codecs.BOM_UTF8):

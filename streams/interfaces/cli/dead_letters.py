@@ -107,7 +107,7 @@ def replay(
                     hint += f"metalogue dlq replay {which} --file mended.json{where}"
                     hint = f"It stays as it is. Mend a copy: {hint}"
                     told.tell(error, f"dead letter {which}:1", hint)
-        told.sum_up()
+        told.sum_up(taken=True)
     if json:
         out_json(figures)
     else:

@@ -82,7 +82,7 @@ def feedback(source: str, *, log: str | None, json: bool) -> int:
             if len(told.waiting) + len(told.refusing) >= BATCH:
                 _publish(opened, source, told)
         _publish(opened, source, told)
-        told.refusals.sum_up()
+        told.refusals.sum_up(taken=bool(told.published or told.known))
         # A judgement may come before its episode, but a misspelt name would wait for ever.
         known = opened.holding(told.episodes, "admitted") | opened.holding(told.episodes, "taken")
         if unknown := sorted(told.episodes - known):

@@ -56,7 +56,7 @@ def traces(wanted: Wanted, log: str | None, way: PolicyOptions, *, json: bool) -
                 if not wanted.dry:
                     kept = kept_as(opened, taker.letter(refused)[0], line)
                 told.tell(why, f"{wanted.source}:{line.number}", kept)
-        told.sum_up()
+        told.sum_up(taken=bool(done.taken or done.known))
     figures = {
         "taken": done.taken,
         "known": done.known,

@@ -61,7 +61,7 @@ def produce(
                 total.known += done.known
                 refused += len(done.refused)  # and not the lines: they would be held for ever
                 say_refused(opened, told, done.refused, dry=reading.dry_run)
-            told.sum_up()
+            told.sum_up(taken=bool(total.produced or total.known))
             return _summary(total, refused, json)
     # All of it before there is a log: a source that cannot be read makes none.
     whole = list(lines)
@@ -170,7 +170,7 @@ def _report(
     log: SqliteLog, plan: Plan, done: Produced, told: Refusals, dry: bool, json: bool
 ) -> int:
     say_refused(log, told, done.refused, dry=dry)
-    told.sum_up()
+    told.sum_up(taken=bool(done.produced or done.known))
     if done.produced and plan.series_id is None:
         say("no series: without --policy the worker's own decides, and problems go as they come")
     # What is split by a field of the lines learns in parts, and often nobody meant that.

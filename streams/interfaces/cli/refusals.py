@@ -23,6 +23,8 @@ SHOWN: Final = 3
 """Lines of each further cause that are told in full."""
 CAUSES: Final = 12
 """Causes that are told one by one."""
+NO_JSON: Final = frozenset({"input.json", "input.type"})
+"""What is wrong with lines of another format."""
 _VARIES: Final = re.compile(r"'[^']*'|\"[^\"]*\"|\d[\d,.]*")
 Name: TypeAlias = tuple[str, str, str]
 """Code, field, and what is wrong, less what is quoted of the line."""
@@ -89,9 +91,20 @@ class Refusals:
             # The command goes on: it is not this that it will exit with.
             complain(refusal.text().replace(f", exit {refusal.exit}]", "]"))
 
-    def sum_up(self) -> None:
-        """Say how many each cause has, where not all of them were told."""
+    def sum_up(self, *, taken: bool) -> None:
+        """Say how many each cause has, where not all of them were told; ``taken``: whether any line was good."""
         total = sum(cause.lines for cause in self.causes.values())
+        # Each line's own fault says where JSON ends, and none that there never was any.
+        if (
+            total > 1
+            and not taken
+            and not FLAGS.json
+            and {code for code, _, _ in self.causes} <= NO_JSON
+        ):
+            complain(f"{self.source}: no line of it is a JSON object: is it JSON Lines?")
+            complain(
+                '  A source has one object a line, as {"id": "sum", …}; CSV and indented JSON are none.'
+            )
         if total == self.told:
             return
         complain(f"{self.source}: {total:,} refused, by cause:")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from pathlib import Path
@@ -48,6 +49,50 @@ def test_a_file_of_another_form(folder: Path, dry: bool) -> None:
     if not dry:
         assert "metalogue dlq list --log a.db" in done.err
         assert call("log", "stats", "--json", "--log", "a.db").json["dead_letters"] == LINES
+
+
+@pytest.mark.parametrize("text", ["a,b\n1,2\n3,4\n", '[\n  {\n    "id": "q"\n  }\n]\n'])
+@pytest.mark.parametrize("command", ["produce", "feedback"])
+def test_a_file_that_is_no_json_lines_is_told_once_as_one(
+    folder: Path, command: str, text: str
+) -> None:
+    log_of(folder / "a.db")
+    (folder / "in.csv").write_text(text)
+    done = call(command, "in.csv", "--log", "a.db")
+    assert done.code == 1
+    assert done.err.count("in.csv: no line of it is a JSON object: is it JSON Lines?") == 1
+    told = call(command, "in.csv", "--log", "a.db", "--json").err.splitlines()
+    assert all(json.loads(each)["exit"] == 1 for each in told)
+
+
+def test_one_good_line_is_enough_to_be_json_lines(folder: Path) -> None:
+    (folder / "in.jsonl").write_text('{"id": "q", "problem": "1 + 1"}\n{\n{\n')
+    done = call("produce", "in.jsonl", "--log", "a.db")
+    assert (done.code, "is it JSON Lines?" in done.err) == (1, False)
+
+
+GOOD = '{"id": "q", "problem": "1 + 1"}\n'
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        gzip.compress(GOOD.encode()),
+        GOOD.encode("utf-16"),
+        GOOD.encode("utf-16-le"),
+        b"PK\x03\x04\n",
+    ],
+    ids=["gzip", "utf-16", "utf-16 without a mark", "zip"],
+)
+@pytest.mark.parametrize("source", ["in.jsonl", "-"])
+def test_what_is_not_made_of_lines_is_refused_as_a_whole(
+    folder: Path, source: str, raw: bytes
+) -> None:
+    (folder / "in.jsonl").write_bytes(raw)
+    done = call("produce", source, "--log", "a.db", given=raw)
+    assert (done.code, done.out) == (2, "")
+    assert "and not JSON Lines in UTF-8 [input.source, exit 2]" in done.err
+    assert not (folder / "a.db").exists()
 
 
 def test_scripts_get_every_one(folder: Path) -> None:

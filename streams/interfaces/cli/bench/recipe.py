@@ -268,10 +268,10 @@ def _produce(
                 limits = matched_limits(opened, matched, cell, cells)
                 lines = with_limits(lines, limits, cell.plan.domain)
             told = refusals(source.name, log, dry=False)
-            wrong = Producer(opened, cell.plan).run(lines).refused
-            refused += len(wrong)
-            say_refused(opened, told, wrong, dry=False)
-            told.sum_up()
+            done = Producer(opened, cell.plan).run(lines)
+            refused += len(done.refused)
+            say_refused(opened, told, done.refused, dry=False)
+            told.sum_up(taken=bool(done.produced or done.known))
             for name, count in sorted(left_out.items()):
                 say(f"{source.name}: {count} lines name their {name}: here {cell.run} does")
     return refused
