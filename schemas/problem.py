@@ -63,33 +63,6 @@ Priority = Annotated[int, Field(ge=-9, le=9)]
 """Which of the problems that may be begun is begun first: the higher; 0 where nothing is said."""
 
 
-class Limits(BaseModel):
-    """What one episode may spend; left out means unlimited."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    calls: PositiveInt | None = None
-    tokens: PositiveInt | None = None
-    cost: PositiveFloat | None = None
-    seconds: PositiveFloat | None = None
-
-    def over(self, other: Limits) -> Limits:
-        """These limits where set, the other's elsewhere."""
-        # Nearly every problem comes without limits of its own, and then no model need be built.
-        if other == UNLIMITED:
-            return self
-        return Limits(**(other.model_dump(exclude_none=True) | self.model_dump(exclude_none=True)))
-
-    def within(self, other: Limits) -> Limits:
-        """These limits where set, each lowered to the other's where that is less."""
-        most = other.model_dump(exclude_none=True)
-        own = self.model_dump(exclude_none=True)
-        return Limits(**{name: min(value, most.get(name, value)) for name, value in own.items()})
-
-
-UNLIMITED = Limits()
-
-
 def finite(value: Any) -> Any:
     """The value, if canonical JSON can say every number in it. Raises ``ValueError`` otherwise."""
     match value:
@@ -108,6 +81,34 @@ def finite(value: Any) -> Any:
         case _:
             pass
     return cast("Any", value)
+
+
+class Limits(BaseModel):
+    """What one episode may spend; left out means unlimited."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    # A number that canonical JSON cannot say would make what shows the episode end in a defect.
+    calls: Annotated[PositiveInt, AfterValidator(finite)] | None = None
+    tokens: Annotated[PositiveInt, AfterValidator(finite)] | None = None
+    cost: PositiveFloat | None = None
+    seconds: PositiveFloat | None = None
+
+    def over(self, other: Limits) -> Limits:
+        """These limits where set, the other's elsewhere."""
+        # Nearly every problem comes without limits of its own, and then no model need be built.
+        if other == UNLIMITED:
+            return self
+        return Limits(**(other.model_dump(exclude_none=True) | self.model_dump(exclude_none=True)))
+
+    def within(self, other: Limits) -> Limits:
+        """These limits where set, each lowered to the other's where that is less."""
+        most = other.model_dump(exclude_none=True)
+        own = self.model_dump(exclude_none=True)
+        return Limits(**{name: min(value, most.get(name, value)) for name, value in own.items()})
+
+
+UNLIMITED = Limits()
 
 
 Values = Annotated[dict[str, Any], AfterValidator(finite)]

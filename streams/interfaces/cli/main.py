@@ -108,13 +108,14 @@ def _run(arguments: list[str]) -> int:
         raise
     except Exception as error:
         from streams.interfaces.cli.log_faults import fault_of
-        from streams.interfaces.cli.places import refused, unnamed
+        from streams.interfaces.cli.places import refused, unnamed, unsayable
 
         # What went wrong with the log's file, with a path that the system names or with a full disk
         # is known; all else is our fault.
         found = fault_of(error)
         if found is None and isinstance(error, OSError):
             found = unnamed(error) if error.filename is None else refused(error)
+        found = found or unsayable(error, arguments)
         if found is None and FLAGS.debug:
             raise
         detail = f"{type(error).__name__}: {error}"

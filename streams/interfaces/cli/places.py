@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Sequence
 from errno import EACCES, EDQUOT, EFBIG, ENOSPC
 from pathlib import Path
 
@@ -10,6 +12,10 @@ from streams.interfaces.cli.errors import FAILED, CliError, usage
 
 TEXT_CHARS = 10_000
 """A reason, or who somebody is, needs no more."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""Bytes of the command line that are no UTF-8 come as these."""
+_ENDLESS = re.compile(r"\d{19}")
+_TOO_LARGE = re.compile(r"64-bit|sys\.maxsize")
 NO_ROOM = (ENOSPC, EDQUOT, EFBIG)
 
 
@@ -37,6 +43,26 @@ def text_of(said: str | None, field: str) -> str | None:
     except UnicodeEncodeError as error:
         raise usage("not UTF-8", field=field) from error
     return said
+
+
+def unsayable(error: Exception, arguments: Sequence[str]) -> CliError | None:
+    """The error for people where an argument is what no record and no output can say, if that was the fault."""
+    # What is given and what went wrong have to agree: an argument alone may be a path, which may
+    # have any bytes, or a problem, which may be any number.
+    if "surrogates not allowed" in str(error):
+        wrong, what = _SURROGATE, "not UTF-8"
+    elif isinstance(error, OverflowError) or _TOO_LARGE.search(str(error)):
+        wrong, what = _ENDLESS, "a number of more than 64 bits"
+    else:
+        return None
+    before = ""
+    for each in arguments:
+        if wrong.search(each):
+            name, equals, _ = each.partition("=")
+            field = name if equals and name.startswith("--") else before
+            return usage(what, field=field if field.startswith("--") else ascii(each)[:60])
+        before = each
+    return None
 
 
 def folder_of(path: str, field: str) -> Path:

@@ -72,3 +72,28 @@ def test_a_closed_stream_is_nobody_s_fault(folder: Path, closed: str) -> None:
     )
     assert (done.returncode, done.stderr) == (0, b"")
     assert call("topics", "check", "--log", "a.db").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("consume", "--group", "a\udcff"), "--group: not UTF-8"),
+        (("consume", "--group=a\udcff"), "--group: not UTF-8"),
+        (("export", "\udcff"), r"'\udcff': not UTF-8"),
+        (("forget", "--yes", "--problem", "\udcff"), "--problem: not UTF-8"),
+        (("rebuild", "--to", "1" * 400), "--to: a number of more than 64 bits"),
+    ],
+)
+def test_what_no_record_can_say_is_named_by_its_option(
+    folder: Path, words: tuple[str, ...], named: str
+) -> None:
+    called = call(*words, "--log", made())
+    assert (called.code, "defect" in called.err) == (2, False), called.err
+    assert called.err.startswith(named)
+
+
+def test_a_limit_that_no_record_can_say_is_refused(folder: Path) -> None:
+    """It was recorded, and whatever showed the episode as JSON ended in a defect."""
+    called = call("produce", "game24:901", "--call-limit", "1" * 400, "--log", "a.db")
+    assert (called.code, "--call-limit: Integer exceeds 64-bit range" in called.err) == (2, True)
+    assert not (folder / "a.db").exists()
