@@ -43,7 +43,7 @@ class Server(uvicorn.Server):
 
 
 def serve(app: ASGIApp, listening: socket.socket, told: Callable[[], None]) -> None:
-    """Serve on a socket that listens already, until SIGINT or SIGTERM."""
+    """Serve on a socket that listens already, until SIGINT, SIGTERM or SIGHUP."""
     # The socket comes from the command, so that a port that is taken is an error in one line there.
     end_when_told()
     asyncio.run(serving(app, listening, told))
@@ -79,3 +79,7 @@ def end_when_told() -> None:
 
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, ended)
+    # Of a terminal that is closed uvicorn knows nothing, and calls in flight would be lost. What
+    # `nohup` has taken away stays away.
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))

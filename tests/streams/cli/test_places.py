@@ -79,7 +79,7 @@ def test_a_closed_stream_is_nobody_s_fault(folder: Path, closed: str) -> None:
     [
         (("consume", "--group", "a\udcff"), "--group: not UTF-8"),
         (("consume", "--group=a\udcff"), "--group: not UTF-8"),
-        (("export", "\udcff"), r"'\udcff': not UTF-8"),
+        (("export", "\udcff", "--json"), r"'\udcff': not UTF-8"),
         (("forget", "--yes", "--problem", "\udcff"), "--problem: not UTF-8"),
         (("rebuild", "--to", "1" * 400), "--to: a number of more than 64 bits"),
     ],

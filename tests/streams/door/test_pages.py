@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -17,7 +19,7 @@ from streams.interfaces.door.pages import ELSE, route_of
 from streams.telemetry.metrics import OF_DOOR, OF_WORKER
 from tests.memory_kafka.fixture import in_memory
 from tests.ports import free_port
-from tests.streams.cli.calling import call, process
+from tests.streams.cli.calling import call, command, environment, log_of, process
 from tests.streams.dashboard.serving import PATIENCE_S
 from tests.streams.door.conftest import keyless
 from tests.streams.telemetry.test_metrics import fetched, parsed, status
@@ -29,6 +31,39 @@ def until_ready(port: int) -> None:
     while fetched(port, "/readyz") != "ok\n":
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    "words", [("serve", "--backbone", "rehearsal"), ("dashboard",)], ids=["serve", "dashboard"]
+)
+def test_a_closed_terminal_drains_what_serves_as_sigterm_does(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    log_of(tmp_path / "a.db")
+    with process(*words, "--log", "a.db", "--listen", "127.0.0.1:0", cwd=tmp_path) as server:
+        assert server.stderr is not None
+        assert any(line.startswith(b"ready: ") for line in server.stderr)
+        server.send_signal(signal.SIGHUP)
+        assert server.wait(PATIENCE_S) == 0
+
+
+def test_what_nohup_started_serves_on_when_its_terminal_is_closed(tmp_path: Path) -> None:
+    log_of(tmp_path / "a.db")
+    port = free_port()
+    words = command("dashboard", "--log", "a.db", "--listen", f"127.0.0.1:{port}")
+    with subprocess.Popen(
+        ["nohup", *words],
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    ) as server:
+        assert server.stderr is not None
+        assert any(line.startswith(b"ready: ") for line in server.stderr)
+        server.send_signal(signal.SIGHUP)
+        assert fetched(port, "/livez") == "ok\n"
+        server.terminate()
+        assert server.wait(PATIENCE_S) == 0
 
 
 def test_a_door_is_ready_until_its_log_is_gone_and_takes_nothing_then(tmp_path: Path) -> None:
