@@ -25,8 +25,6 @@ class Flags:
     """The file of keys that the command line names for its log."""
     log: str = ""
     """The file of the log that the command works on: SQLite's errors name none."""
-    commanded: bool = False
-    """Whether a command line runs: a program that imports us has its own ways, of logging among them."""
 
 
 FLAGS = Flags()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, cast
 
 from streams.interfaces.cli.errors import FAILED, INTERRUPTED, OK, USAGE, CliError
 from streams.interfaces.cli.flags import FLAGS, take_flags
+from streams.interfaces.cli.messages import log_as_asked
 from streams.interfaces.cli.output import complain, drop, flush
 
 if TYPE_CHECKING:
@@ -49,12 +50,14 @@ def main(arguments: list[str] | None = None) -> int:
         ):
             stdout.reconfigure(errors="json")
         sys.exit(main(sys.argv[1:]))
-    before, commanded = os.umask(PRIVATE), FLAGS.commanded
-    FLAGS.commanded = True
+    before = os.umask(PRIVATE)
     try:
         # Taken out before typer sees them, since they may stand anywhere: typer knows only
         # options of a command, behind its name.
         left = take_flags(arguments)
+        # Of every command, since libraries speak where no model is asked too. A program that
+        # imports us comes by no command, and keeps its own handlers.
+        log_as_asked()
         # Before the command is run: what it opens may name one of these, and nothing else may
         # run.
         if FLAGS.allow_policies:
@@ -75,7 +78,6 @@ def main(arguments: list[str] | None = None) -> int:
         return OK
     finally:
         os.umask(before)
-        FLAGS.commanded = commanded
 
 
 def _spelled(error: UnicodeError) -> tuple[str, int]:

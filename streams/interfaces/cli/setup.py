@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 from schemas.faults import first_fault
 from schemas.identity import names_a_file
 from streams.interfaces.cli.errors import SETUP, UNREACHABLE, CliError, usage
-from streams.interfaces.cli.flags import FLAGS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -106,13 +105,9 @@ def world_of(models: Models, *, patient: bool = True, totals: Totals | None = No
     from streams.answering.world import World
     from streams.core.backbone import Backbone, BackboneError
     from streams.interfaces.cli.config import load
-    from streams.interfaces.cli.messages import log_as_asked
 
     named = _named(models)
     embedder = named.pop(EMBEDDER, None) or load().embedder
-    # A program's handlers are its own: ours would take their place, and theirs be closed.
-    if FLAGS.commanded:
-        log_as_asked()
     config = backbone_config(models)
     # One a spelling, not one a role: roles that share a backbone share its connections and
     # limits.

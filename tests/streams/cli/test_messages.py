@@ -9,6 +9,7 @@ import pytest
 
 from streams.interfaces.cli import messages
 from streams.interfaces.cli.flags import FLAGS
+from tests.streams.cli.calling import call
 
 
 def test_messages_are_json_lines_where_asked(
@@ -32,3 +33,15 @@ def test_messages_are_text_otherwise(
     messages.log_as_asked()
     logging.getLogger("here").warning("mind this")
     assert capsys.readouterr().err.rstrip().endswith("WARNING here: mind this")
+
+
+def test_a_command_that_asks_no_model_follows_them_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A projector's warnings of a collector that is away were text, whatever was asked for."""
+
+    def warned(url: str) -> str:
+        logging.getLogger("here").warning("mind this")
+        return url
+
+    monkeypatch.setattr("streams.interfaces.cli.logs.log_path", warned)
+    called = call("log", "path", "--log-format", "json", "--log", "sqlite:a.db")
+    assert (called.code, json.loads(called.err)["message"]) == (0, "mind this")
