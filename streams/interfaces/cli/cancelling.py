@@ -16,7 +16,7 @@ from streams.interfaces.cli.doctor.adopting import voided
 from streams.interfaces.cli.errors import FAILED, OK, CliError
 from streams.interfaces.cli.finding import find_episode
 from streams.interfaces.cli.opening import open_log
-from streams.interfaces.cli.output import complain, out, out_json
+from streams.interfaces.cli.output import complain_of, out, out_json
 from streams.interfaces.cli.places import text_of
 from streams.interfaces.cli.reviewing import person
 
@@ -41,7 +41,7 @@ def cancel_all(
             except CliError as error:
                 failed = True
                 # Told at once and the rest goes on: these calls cost while nobody stops them.
-                complain(error.text())
+                complain_of(error)
                 continue
             if json:
                 out_json({"episode": episode, "by": who, "new": new})

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, cast
 from streams.interfaces.cli.errors import FAILED, INTERRUPTED, OK, USAGE, CliError
 from streams.interfaces.cli.flags import FLAGS, take_flags
 from streams.interfaces.cli.messages import log_as_asked
-from streams.interfaces.cli.output import complain, drop, flush
+from streams.interfaces.cli.output import complain_of, drop, flush
 
 if TYPE_CHECKING:
     from io import TextIOWrapper
@@ -147,12 +147,7 @@ def _misused(error: typer.TyperException) -> int:
 def _report(error: CliError) -> int:
     if FLAGS.debug:
         raise error
-    if FLAGS.json:
-        import json
-
-        sys.stderr.write(json.dumps(error.record()) + "\n")
-    else:
-        complain(error.text())
+    complain_of(error)
     return error.exit
 
 

@@ -76,6 +76,17 @@ def complain(text: str) -> None:
     sys.stderr.flush()
 
 
+def complain_of(error: CliError) -> None:
+    """An error as people read it, or as one object where scripts asked for JSON."""
+    if FLAGS.json:
+        import json
+
+        sys.stderr.write(json.dumps(error.record()) + "\n")
+        sys.stderr.flush()
+    else:
+        complain(error.text())
+
+
 def safe(text: str) -> str:
     """The text with nothing that could steer a terminal."""
     # Nearly every line is. The check costs little, and the module that cleans is not loaded for

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from contextlib import closing
 from pathlib import Path
 
@@ -69,6 +70,12 @@ def test_what_has_ended_is_told_by_its_place_and_the_rest_is_cancelled(waiting: 
     done = call("cancel", "q1", "--log", waiting)
     assert (done.code, done.out) == (1, "")
     assert "the episode has ended [episode.ended, exit 1]" in done.err
+
+
+def test_scripts_are_told_as_json_what_could_not_be_cancelled(waiting: Path) -> None:
+    work(waiting)
+    done = call("cancel", "q1", "--json", "--log", waiting)
+    assert (done.code, json.loads(done.err)["error"]) == (1, "episode.ended")
 
 
 def test_an_unknown_id_cancels_nothing(waiting: Path) -> None:
