@@ -80,7 +80,7 @@ def run(
 ) -> None:
     """Make every walk, each on a log of its own, until the time is up; what is open stays open.
 
-    Raises ``RuntimeError`` where a command fails.
+    Raises ``Failed`` where a command fails.
     """
     end = time.monotonic() + 60 * minutes
     folder.mkdir(parents=True, exist_ok=True)

@@ -39,8 +39,16 @@ def runs(calls: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield "cot2_meta", {"primary_calls": calls, **VARIANTS[name]}
 
 
+class Failed(RuntimeError):
+    """A command that a bench is made of failed; ``code`` is its exit code."""
+
+    def __init__(self, what: str, code: int) -> None:
+        super().__init__(what)
+        self.code = code
+
+
 def produce(command: Command, log: str, problems: int) -> None:
-    """Announce every run. Raises ``RuntimeError`` where a command fails."""
+    """Announce every run. Raises ``Failed`` where a command fails."""
     # The hard hundred of Game of 24, which papers report on.
     source = f"game24:901-{900 + problems}"
     for calls in BUDGETS:
@@ -65,7 +73,7 @@ def work(command: Command, log: str, backbone: str) -> None:
 def must(command: Command, arguments: Sequence[str], fine: Collection[int] = (0,)) -> None:
     """Run a command; it ends the bench unless its exit code is one of these."""
     if (code := command(arguments)) not in fine:
-        raise RuntimeError(f"{' '.join(arguments)}: exit {code}")
+        raise Failed(f"{' '.join(arguments)}: exit {code}", code)
 
 
 def said(value: Any) -> str:

@@ -26,7 +26,7 @@ JUDGED: Mapping[str, Any] = {"first_judgement": "always"}
 
 
 def produce(command: Command, log: str, problems: int) -> None:
-    """Announce every run as a series by its name. Raises ``RuntimeError`` where a command fails."""
+    """Announce every run as a series by its name. Raises ``Failed`` where a command fails."""
     for name, values in RUNS.items():
         # Judged in every run alike, or the curves of those that learn would be the only ones.
         chosen = [

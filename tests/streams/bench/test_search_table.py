@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from streams.engine.policies import find
 from streams.research.bench.search_table import Command, must, produce, runs, said, work
+from tests.streams.cli.calling import call
 
 
 def option(words: Sequence[str], name: str) -> str:
@@ -63,6 +66,18 @@ def test_all_of_them_are_worked_on_to_the_end() -> None:
     assert asked == [
         ["worker", "--backbone", "rehearsal", "--until-idle", "--settle", "--log", "sqlite:a.db"]
     ]
+
+
+def test_a_bench_whose_command_fails_ends_with_its_exit_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ended as a defect of ours, whoever had misspelt a backbone."""
+    monkeypatch.chdir(tmp_path)
+    done = call(
+        "bench", "search", "--log", "a.db", "--limit", "1", "--backbone", "nobody", "--json"
+    )
+    codes = [json.loads(line)["error"] for line in done.err.splitlines() if line.startswith("{")]
+    assert (done.code, codes) == (2, ["usage", "bench.stopped"])
 
 
 def test_a_command_that_fails_ends_the_bench_unless_its_code_is_fine() -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
-from contextlib import closing, redirect_stdout
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from streams.interfaces.cli.bench.beside import commands
 from streams.interfaces.cli.errors import usage
-from streams.interfaces.cli.main import main
 from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.output import out, out_json
 from streams.interfaces.cli.places import folder_of
@@ -27,9 +26,9 @@ def run(
     walks = [walk for walk in local.WALKS if not only or walk.policy in only]
     place = folder_of(folder, "--out")
     try:
-        with redirect_stdout(io.StringIO()):
+        with commands() as command:
             local.run(
-                lambda arguments: main(list(arguments)),
+                command,
                 walks,
                 data=data,
                 folder=place,

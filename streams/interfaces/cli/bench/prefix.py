@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
-from contextlib import closing, redirect_stdout
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from schemas.usage import total
-from streams.interfaces.cli.main import main
+from streams.interfaces.cli.bench.beside import commands
 from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.output import out, out_json
 from streams.research.analysis.cases import read
@@ -22,9 +21,9 @@ def run(*, backbone: str, problems: int, only: list[str], json: bool) -> int:
     policies = [name for name in prefix.POLICIES if not only or name in only]
     with TemporaryDirectory(prefix="metalogue-") as made:
         folder = Path(made)
-        with redirect_stdout(io.StringIO()):
+        with commands() as command:
             prefix.run(
-                lambda arguments: main(list(arguments)),
+                command,
                 policies,
                 folder=folder,
                 backbone=backbone,
