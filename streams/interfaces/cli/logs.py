@@ -31,6 +31,7 @@ def counts(log: SqliteLog) -> dict[str, int]:
     found["events"] = kinds.total()
     found["opened"], found["completions"] = kinds["episode.opened"], kinds["completed"]
     found["closed"] = records.get(("events", "episode.closed"), 0)
+    found["forks"], found["sets"] = held.forks(log), held.sets(log)
     found["learning_episodes"] = records.get(("learning", "episode.closed"), 0)
     # Asked for only where there are any, since it means to read them; most logs have none.
     found["parked"] = held.times_parked(log) if kinds["episode.parked"] else 0
@@ -40,8 +41,8 @@ def counts(log: SqliteLog) -> dict[str, int]:
     found["repeated_completions"] = log.counter("repeated")
     found["stale_completions"] = log.counter("stale")
     found["bytes"] = held.size_bytes(log)
-    order = "problems opened closed cancelled answers completions repeated_completions stale_completions facts"
-    order += " learning_episodes dead_letters parked events bytes"
+    order = "problems opened closed forks sets cancelled answers completions repeated_completions"
+    order += " stale_completions facts learning_episodes dead_letters parked events bytes"
     return {name: found[name] for name in order.split()}
 
 

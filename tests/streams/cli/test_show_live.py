@@ -12,7 +12,7 @@ from streams.interfaces.cli.show.board import board, plain_line
 from streams.telemetry import figures as module
 from streams.telemetry.figures import Figures, Reader, Spent
 from tests.streams.cli.calling import call
-from tests.streams.cli.learned import made
+from tests.streams.cli.learned import copy_of, made
 
 
 class Noting:
@@ -44,6 +44,18 @@ def read_all() -> Figures:
     found = reader.read_all()
     reader.close()
     return found
+
+
+def test_log_stats_tells_forks_from_the_episodes_of_problems(tmp_path: Path) -> None:
+    """A fork counts as opened and as closed, and nothing said so: three problems had four episodes."""
+    log = copy_of(made(), tmp_path / "a.db")
+    before = call("log", "stats", "--json", "--log", log).json
+    forked = call("fork", "n901", "--at", "1", "--backbone", "rehearsal:seed=7", "--log", log)
+    assert forked.code == 0, forked.err
+    after = call("log", "stats", "--json", "--log", log).json
+    assert (before["forks"], before["sets"]) == (0, 0)
+    assert (after["forks"], after["sets"]) == (1, 0)
+    assert after["closed"] - after["forks"] == before["closed"] == before["problems"]
 
 
 def test_figures_are_those_of_log_stats() -> None:

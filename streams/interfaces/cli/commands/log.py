@@ -33,7 +33,10 @@ Episode = Annotated[
 
 @log_group.command()
 def stats(log: Log = None, json: Json = False) -> int:
-    """Counts of problems, episodes, completions, dead letters."""
+    """Counts of problems, episodes, completions, dead letters.
+
+    Forks and sets are among what is opened and closed, and what a fork took over is among completions.
+    """
     from streams.interfaces.cli.logs import stats as run
 
     return run(log, json=json)

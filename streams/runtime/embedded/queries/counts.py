@@ -40,6 +40,9 @@ CANCELLED = f"""
 select count(distinct a.episode) from records a
   where a.kind = 'episode.adopted' and json_extract(a.body, '$.void') and not {IS_CLOSED}
 """
+OPENED_WITHIN = """
+select count(*) from records where address = 'opened' and episode >= ? and episode < ?
+"""
 WORKED_OFF = """
 select (select count(*) from messages where topic = 'problems'),
   (select count(*) from records where kind = 'episode.closed' and topic = 'events'),
@@ -151,6 +154,16 @@ def times_parked(log: SqliteLog) -> int:
 def cancelled(log: SqliteLog) -> int:
     """How many episodes were taken out before they had ended. Every record is looked at for it."""
     return int(log.db.execute(CANCELLED).fetchone()[0])
+
+
+def forks(log: SqliteLog) -> int:
+    """How many episodes were forked off others, which count as opened and as closed like those of problems."""
+    return int(log.db.execute(OPENED_WITHIN, ("q/", "q0")).fetchone()[0])
+
+
+def sets(log: SqliteLog) -> int:
+    """How many sets of problems were opened, each of which counts beside its members."""
+    return int(log.db.execute(OPENED_WITHIN, ("s/", "s0")).fetchone()[0])
 
 
 # ── Readers, workers, time and room ──────────────────────────────────────────────────────────
