@@ -79,7 +79,7 @@ def test_a_closed_stream_is_nobody_s_fault(folder: Path, closed: str) -> None:
     [
         (("consume", "--group", "a\udcff"), "--group: not UTF-8"),
         (("consume", "--group=a\udcff"), "--group: not UTF-8"),
-        (("export", "\udcff", "--json"), r"'\udcff': not UTF-8"),
+        (("budgets", "--days", "1" * 400), "--days: a number of more than 64 bits"),
         (("forget", "--yes", "--problem", "\udcff"), "--problem: not UTF-8"),
         (("rebuild", "--to", "1" * 400), "--to: a number of more than 64 bits"),
     ],
@@ -97,3 +97,23 @@ def test_a_limit_that_no_record_can_say_is_refused(folder: Path) -> None:
     called = call("produce", "game24:901", "--call-limit", "1" * 400, "--log", "a.db")
     assert (called.code, "--call-limit: Integer exceeds 64-bit range" in called.err) == (2, True)
     assert not (folder / "a.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("out", "--sign", "key.pem"), "--sign"),
+        (("out", "n901"), "FILE"),
+        (("out", "--reward", "f1"), "--reward"),
+        (("grpo", "groups.jsonl", "--episode", "n901"), "--episode"),
+        (("grpo", "--out", "groups.jsonl"), "--out"),
+    ],
+)
+def test_an_export_takes_no_option_of_another_kind_of_export(
+    folder: Path, words: tuple[str, ...], named: str
+) -> None:
+    """It was passed over: what was to be signed was not, and what was to be of one episode was of all."""
+    called = call("export", *words, "--log", made())
+    assert (called.code, called.out) == (2, "")
+    assert called.err.startswith(f"{named}: export {words[0]} takes none [usage, exit 2]")
+    assert list(folder.iterdir()) == []

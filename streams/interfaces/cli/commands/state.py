@@ -93,7 +93,21 @@ def export(
     Beside them: what every column is, and queries to begin with.
     """
     # Three kinds of files by one verb, told by a word in the place of a folder. A folder of that
-    # name is still reached as ./grpo.
+    # name is still reached as ./grpo. What belongs to another kind is refused: an export that was
+    # to be signed, or of one episode alone, must not look as if it were.
+    kind = folder if folder in ("grpo", "evidence") else "folder"
+    for name, given, kinds in (
+        ("FILE", file is not None, ("grpo", "evidence")),
+        ("--episode", episode is not None, ("evidence", "folder")),
+        ("--reward", reward != "exact_match", ("grpo",)),
+        ("--out", to is not None, ("evidence",)),
+        ("--sign", sign is not None, ("evidence",)),
+    ):
+        if given and kind not in kinds:
+            from streams.interfaces.cli.errors import usage
+
+            hint = f"It goes with: export {' or '.join(kinds)}"
+            raise usage(f"export {folder} takes none", field=name, hint=hint)
     if folder == "grpo":
         from streams.interfaces.cli.export_grpo import export as groups
 
