@@ -7,6 +7,7 @@ hands the command the dataclass, so that what belongs together is declared once 
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import wraps
@@ -245,9 +246,13 @@ class TotalOptions:
     ] = None
 
     def totals(self) -> Totals:
-        """Them as totals."""
+        """Them as totals. Raises a usage error for one that could never be reached, or is spent before it is begun."""
         from streams.answering.world import Totals
 
+        for name, total in (("--total-cost", self.total_cost), ("--total-time", self.total_time)):
+            # Nothing is more than what is no number: a worker would spend without an end.
+            if total is not None and not 0 < total < math.inf:
+                raise usage("must be a number above 0", field=name)
         # Totals bound the process and not an episode: they are no part of what goes on record
         # with one.
         return Totals(self.total_calls, self.total_tokens, self.total_cost, self.total_time)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated
 
 import pytest
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 
 from streams.interfaces.cli.errors import CliError
 from streams.interfaces.cli.options import grouped, pairs
+from tests.streams.cli.calling import call
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,3 +58,14 @@ def test_a_setting_that_says_a_thing_twice_is_refused() -> None:
         pairs(['c={"d": 1, "d": 2}'], "--set")
     assert (caught.value.field, caught.value.exit) == ("--set", 2)
     assert pairs([f"n={'1' * 5000}"], "--set") == {"n": "1" * 5000}, "no number that there can be"
+
+
+@pytest.mark.parametrize("given", ["nan", "inf", "-1", "0"])
+@pytest.mark.parametrize("total", ["--total-cost", "--total-time"])
+def test_a_total_that_binds_nobody_is_refused(folder: Path, total: str, given: str) -> None:
+    """`nan` was above no sum, and a worker spent without an end."""
+    called = call(
+        "worker", f"{total}={given}", "--backbone", "rehearsal", "--until-idle", "--log", "a.db"
+    )
+    assert not (folder / "a.db").exists()
+    assert (called.code, called.err) == (2, f"{total}: must be a number above 0 [usage, exit 2]\n")
