@@ -54,6 +54,8 @@ def take_flags(arguments: list[str]) -> list[str]:
             setattr(FLAGS, name[2:].replace("-", "_"), word)
         elif name == ALLOW:
             FLAGS.allow_policies = value if equals else next(rest, "")
+            if not FLAGS.allow_policies:
+                raise usage("name the file that lists them", field=ALLOW)
         else:
             # The command declares --json itself. It is noted here too, because errors before the
             # command is found have to be written as JSON as well.

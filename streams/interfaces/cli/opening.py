@@ -92,7 +92,7 @@ def open_log(
 
         try:
             return found(lines, lambda place: import_jsonl(lines, place))
-        except OSError as error:
+        except FileNotFoundError as error:
             raise usage(f"no log at {lines}", field="--log", error="log.missing") from error
         except BadLine as error:
             raise usage(str(error), field="--log", error="log.format") from error

@@ -136,12 +136,17 @@ def _lines(source: str, reading: ReadOptions) -> Iterator[SourceLine]:
     from streams.interfaces.cli.config import load
 
     data = reading.data
+    # Whoever names two files meant the other one to be read, too.
+    if data is not None and not built_in(source):
+        hint = "A file is named itself: produce FILE"
+        raise usage(f"{source} is no built-in set", field="--data", hint=hint)
     if data is None and built_in(source) and source.startswith("game24"):
         data = load().game24_csv
     try:
         yield from islice(lines_of(source, data), reading.limit)
     except NoSource as error:
-        raise usage(str(error), field="SOURCE", error="input.source") from error
+        hint = "Its file: --data PATH" if data is None and built_in(source) else ""
+        raise usage(str(error), field="SOURCE", error="input.source", hint=hint) from error
 
 
 def check_names(way: PolicyOptions, tenant: str | None, subject: str | None = None) -> None:

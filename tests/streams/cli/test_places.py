@@ -117,3 +117,27 @@ def test_an_export_takes_no_option_of_another_kind_of_export(
     assert (called.code, called.out) == (2, "")
     assert called.err.startswith(f"{named}: export {words[0]} takes none [usage, exit 2]")
     assert list(folder.iterdir()) == []
+
+
+def test_a_file_that_would_not_be_read_is_refused(folder: Path) -> None:
+    """`--data` beside a file of one's own was passed over, and the other file produced."""
+    (folder / "in.jsonl").write_text('{"id": "q", "problem": "1 + 1"}\n')
+    called = call("produce", "in.jsonl", "--data", "other.jsonl", "--log", "a.db")
+    assert (called.code, called.out) == (2, "")
+    assert called.err.startswith("--data: in.jsonl is no built-in set [usage, exit 2]")
+    asked = call("produce", "gsm8k:1-2", "--log", "a.db")
+    assert (asked.code, "--data PATH" in asked.err) == (2, True)
+
+
+def test_a_log_of_lines_that_is_there_and_cannot_be_read_is_not_called_missing(
+    folder: Path,
+) -> None:
+    called = call("log", "stats", "--log", f"jsonl:{folder}")
+    assert called.err.startswith(f"{folder}: Is a directory [path, exit 2]")
+    assert "[log.missing, exit 2]" in call("log", "stats", "--log", "jsonl:none").err
+
+
+def test_a_list_of_policies_that_is_not_named_is_asked_for(folder: Path) -> None:
+    called = call("config", "show", "--allow-policies")
+    assert (called.code, called.out) == (2, "")
+    assert called.err.startswith("--allow-policies: ")
