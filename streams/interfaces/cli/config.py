@@ -30,6 +30,7 @@ from streams.interfaces.cli.config_sources import (
     strongest,
 )
 from streams.interfaces.cli.errors import SETUP, CliError
+from streams.interfaces.cli.flags import FLAGS
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -98,6 +99,11 @@ def _load(folder: str, variables: tuple[tuple[str, str], ...]) -> Config:
                 f"{option}, or in the environment, {PREFIX}{name.upper()}.",
             )
     return config
+
+
+def display() -> str:
+    """How progress is shown: as the command line says, else as configured."""
+    return FLAGS.display or load().display
 
 
 def keep_shut(*settings: str) -> None:

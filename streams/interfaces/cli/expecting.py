@@ -15,6 +15,7 @@ from schemas.settings import BadSetting
 from streams.answering.backbones.prices import price_for
 from streams.engine.episode import settings_of
 from streams.engine.policies import NoPolicy, find
+from streams.interfaces.cli.config import display
 from streams.interfaces.cli.flags import FLAGS
 from streams.interfaces.cli.output import say
 from streams.runtime.embedded.queries import spending
@@ -114,7 +115,7 @@ def say_expected_of_one(
 def is_told(world: World) -> bool:
     """Whether it is said: where a model is asked now, to a person (with ``--json`` standard error is for errors)."""
     # Scripts read one object from standard error, and only where something failed.
-    if FLAGS.json or FLAGS.display == "none":
+    if FLAGS.json or display() == "none":
         return False
     # A simulator and recordings cost nothing, so that there is nothing to be warned of.
     kinds = {each.name.partition(":")[0].partition("(")[0] for each in world.backbones.values()}

@@ -15,7 +15,8 @@ class Flags:
     """Flags that are understood anywhere on a command line."""
 
     quiet: bool = False
-    display: str = "full"
+    display: str = ""
+    """As the command line says it; where it says nothing, ``config.display`` knows."""
     log_level: str = "warning"
     log_format: str = "text"
     debug: bool = False

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from streams.interfaces.cli.flags import FLAGS
+from streams.interfaces.cli.config import display
 from streams.interfaces.cli.opening import log_path, log_url
 from streams.interfaces.cli.output import complain
 from streams.runtime.embedded.files import SqliteError
@@ -116,9 +116,9 @@ def watching(
 
 def chosen() -> View | None:
     """The view that ``--display`` and the terminal call for."""
-    if FLAGS.display == "none":
+    if display() == "none":
         return None
-    if FLAGS.display == "full" and sys.stderr.isatty():
+    if display() == "full" and sys.stderr.isatty():
         return Full()
     return Plain()
 

@@ -23,12 +23,11 @@ from streams.answering.budgets import OutOfBudget
 from streams.answering.world import World
 from streams.core.backbone import BackboneError
 from streams.core.judgements import judgements, words
-from streams.interfaces.cli.config import load
+from streams.interfaces.cli.config import display, load
 from streams.interfaces.cli.dead_letters import option
 from streams.interfaces.cli.draining import finished, over_budget
 from streams.interfaces.cli.errors import FAILED, OK, SPENT, usage
 from streams.interfaces.cli.expecting import say_expected_of_one
-from streams.interfaces.cli.flags import FLAGS
 from streams.interfaces.cli.opening import open_own
 from streams.interfaces.cli.options import pairs
 from streams.interfaces.cli.output import out, out_json, say
@@ -212,7 +211,7 @@ class Live:
         self.commit, self.keep, self.send = writer.commit, writer.keep, writer.send
         # Only where a person looks on. In a file or a pipe the lines would be in the way of the
         # answer.
-        self.shown = FLAGS.display == "full" and sys.stderr.isatty()
+        self.shown = display() == "full" and sys.stderr.isatty()
         self.steps: list[tuple[str, Event]] = []
 
     def state(self, topic: str, episode: str, address: str, event: Event) -> None:

@@ -244,3 +244,13 @@ def test_it_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert load() is first
     monkeypatch.setenv("METALOGUE_POLICY", "mc2")
     assert load().policy == "mc2"
+
+
+def test_progress_is_shown_as_configured_unless_the_command_line_says_how(folder: Path) -> None:
+    """The setting was checked and listed, and never read."""
+    (folder / "metalogue.yaml").write_text("display: none\n")
+    words = ("worker", "--backbone", "rehearsal", "--until-idle", "--no-tables", "--log", "a.db")
+    call("produce", "game24:901", "--log", "a.db")
+    assert "closed" not in call(*words).err
+    call("produce", "game24:902", "--log", "a.db")
+    assert "closed 2/2" in call(*words, "--display", "plain").err

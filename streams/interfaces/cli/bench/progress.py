@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from streams.interfaces.cli.flags import FLAGS
+from streams.interfaces.cli.config import display
 from streams.interfaces.cli.live import PLAIN_S, REFRESH_S, View
 from streams.views.words import clock
 
@@ -47,6 +47,6 @@ class BenchView:
 
 def chosen() -> View | None:
     """The view that ``--display`` and the terminal call for."""
-    if FLAGS.display == "none":
+    if display() == "none":
         return None
-    return BenchView(over=FLAGS.display == "full" and sys.stderr.isatty())
+    return BenchView(over=display() == "full" and sys.stderr.isatty())

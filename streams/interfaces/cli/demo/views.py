@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from streams.interfaces.cli.flags import FLAGS
+from streams.interfaces.cli.config import display
 from streams.interfaces.cli.live import REFRESH_S, Full, View
 from streams.interfaces.cli.show.board import bar, latest, table, totals
 from streams.interfaces.cli.show.page import Page
@@ -14,11 +14,11 @@ from streams.views.words import clock, kilo
 
 def chosen() -> View | None:
     """The view that ``--display`` and the terminal call for."""
-    if FLAGS.display == "none":
+    if display() == "none":
         return None
     # Standard error, as standard output is for the last screen alone, which a
     # person may pipe elsewhere.
-    if FLAGS.display == "full" and sys.stderr.isatty():
+    if display() == "full" and sys.stderr.isatty():
         return Full(board)
     return Lines()
 
