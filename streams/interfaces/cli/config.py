@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -106,6 +106,25 @@ def display() -> str:
     return FLAGS.display or load().display
 
 
+def placed(error: CliError, arguments: Sequence[str]) -> CliError:
+    """The error of an option, as that of the setting which said it where no argument did."""
+    name = TWINS.get(error.field)
+    if name is None or any(each.partition("=")[0] == error.field for each in arguments):
+        return error
+    where = strongest(name)
+    if where is None:
+        return error
+    field = "" if where.place == where.spelled else where.spelled
+    return CliError(
+        error.detail,
+        error=error.error,
+        exit=SETUP,
+        where=where.place,
+        field=field,
+        hint=error.hint,
+    )
+
+
 def keep_shut(*settings: str) -> None:
     """Raises a ``CliError`` where a file of the working directory would let others reach what is served."""
     # Whoever wrote it would read a private log by a name that he points at this machine.
@@ -156,6 +175,18 @@ RUNS: Mapping[str, tuple[Callable[[str], bool], str]] = {
     "tools": (_runs_command, "--tools"),
 }
 """Settings by whose value code may run, each with the option that says it on a command line."""
+
+
+TWINS: Mapping[str, str] = {
+    "--policy": "policy",
+    "--backbone": "backbone",
+    "--tools": "tools",
+    "--prompts": "prompts",
+    "--prices": "price_list",
+    "--keys": "keys",
+    "--listen": "dashboard.listen",
+}
+"""Options by the settings that stand for them where the command line is silent."""
 
 
 def _unknown(each: SettingSource, known: list[str]) -> NoReturn:

@@ -106,7 +106,11 @@ def _run(arguments: list[str]) -> int:
         return INTERRUPTED
     except typer.TyperException as error:
         return _misused(error)
-    except (CliError, BrokenPipeError, KeyboardInterrupt):
+    except CliError as error:
+        from streams.interfaces.cli.config import placed
+
+        raise placed(error, arguments) from error
+    except (BrokenPipeError, KeyboardInterrupt):
         raise
     except Exception as error:
         from streams.interfaces.cli.log_faults import fault_of

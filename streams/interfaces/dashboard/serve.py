@@ -77,9 +77,13 @@ def end_when_told() -> None:
     def ended(*_: object) -> None:
         """We were told to end, and have."""
 
+    def closed(*_: object) -> None:
+        """The terminal is gone."""
+        signal.raise_signal(signal.SIGTERM)
+
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, ended)
     # Of a terminal that is closed uvicorn knows nothing, and calls in flight would be lost. What
     # `nohup` has taken away stays away.
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
-        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
+        signal.signal(signal.SIGHUP, closed)

@@ -254,3 +254,29 @@ def test_progress_is_shown_as_configured_unless_the_command_line_says_how(folder
     assert "closed" not in call(*words).err
     call("produce", "game24:902", "--log", "a.db")
     assert "closed 2/2" in call(*words, "--display", "plain").err
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        ("policy: nobody", "policy.unknown"),
+        ("prompts: none.yaml", "prompt.file"),
+        ("price_list: none.yaml", "path"),
+        ("tools: bogus", "usage"),
+        ("backbone: bogus", "usage"),
+    ],
+)
+def test_a_wrong_setting_is_told_at_its_place_and_not_as_an_option_that_nobody_gave(
+    folder: Path, said: str, code: str
+) -> None:
+    (folder / "metalogue.yaml").write_text(f"{said}\n")
+    name, _, value = said.partition(": ")
+    words = ("worker", "--until-idle", "--log", "a.db")
+    words += () if name == "backbone" else ("--backbone", "rehearsal")
+    called = call(*words)
+    assert called.code == 5
+    assert called.err.startswith(f"metalogue.yaml:1: {name}: ")
+    assert f"[{code}, exit 5]" in called.err
+    option = "prices" if name == "price_list" else name
+    given = call(*words, f"--{option}", value)
+    assert (given.code, given.err.startswith(f"--{option}: ")) == (2, True)
