@@ -54,6 +54,16 @@ def rebuild(
     return run(log, to=to, scope=scope, tables=tables, snapshot=snapshot, json=json)
 
 
+TAKEN_BY = {
+    "FILE": ("grpo", "evidence"),
+    "--episode": ("evidence", "folder"),
+    "--reward": ("grpo",),
+    "--out": ("evidence",),
+    "--sign": ("evidence",),
+}
+"""Which kinds of export take an argument."""
+
+
 @app.command()
 def export(
     folder: Annotated[
@@ -96,17 +106,12 @@ def export(
     # name is still reached as ./grpo. What belongs to another kind is refused: an export that was
     # to be signed, or of one episode alone, must not look as if it were.
     kind = folder if folder in ("grpo", "evidence") else "folder"
-    for name, given, kinds in (
-        ("FILE", file is not None, ("grpo", "evidence")),
-        ("--episode", episode is not None, ("evidence", "folder")),
-        ("--reward", reward != "exact_match", ("grpo",)),
-        ("--out", to is not None, ("evidence",)),
-        ("--sign", sign is not None, ("evidence",)),
-    ):
-        if given and kind not in kinds:
+    scored = reward if reward != "exact_match" else None
+    for name, given in zip(TAKEN_BY, (file, episode, scored, to, sign), strict=True):
+        if given is not None and kind not in TAKEN_BY[name]:
             from streams.interfaces.cli.errors import usage
 
-            hint = f"It goes with: export {' or '.join(kinds)}"
+            hint = f"It goes with: export {' or '.join(TAKEN_BY[name])}"
             raise usage(f"export {folder} takes none", field=name, hint=hint)
     if folder == "grpo":
         from streams.interfaces.cli.export_grpo import export as groups
