@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from contextlib import closing, nullcontext
 
@@ -64,8 +65,8 @@ def show_one(log: str | None, number: int, *, raw: bool, json: bool) -> None:
 
 
 def option(log: str | None) -> str:
-    """``--log URL`` as it was given, for commands to paste."""
-    return "" if log is None else f" --log {log}"
+    """``--log URL`` as it was given, for commands to paste into a shell."""
+    return "" if log is None else f" --log {shlex.quote(log)}"
 
 
 def replay(

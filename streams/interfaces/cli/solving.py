@@ -115,7 +115,7 @@ def solve(
         except OutOfBudget as error:
             raise over_budget(error) from error
         journal = opened.journal(solved.episode)
-        code = _tell(solved, judgements(journal.values()), world, json)
+        code = _tell(log, solved, judgements(journal.values()), world, json)
         # Told as an error after the answer was printed: the best so far is a result, and that a
         # limit ended it is what a script has to know.
         if code == SPENT:
@@ -240,7 +240,7 @@ def told(steps: Sequence[tuple[str, Event]]) -> str:
     return f"{at:>8}  {row.asked:<12} replied  {'tokens unknown' if unknown else tokens}{took}"
 
 
-def _tell(solved: Solved, judged: Judgements, world: World, json: bool) -> int:
+def _tell(log: str | None, solved: Solved, judged: Judgements, world: World, json: bool) -> int:
     closed = solved.closed
     plain = None if closed.answer is None else shown(closed.answer)
     if json:
@@ -258,7 +258,7 @@ def _tell(solved: Solved, judged: Judgements, world: World, json: bool) -> int:
         say(f"{closed.status} by {closed.ended_by}, {said}, {calls}{simulated}")
         if judged.unread:
             say(f"  {words(judged)}: metalogue show says what came instead")
-        say(f"  metalogue show {solved.episode}")
+        say(f"  metalogue show {solved.episode}{option(log)}")
     if closed.status == "exhausted":
         return SPENT
     return OK if closed.status == "answered" else FAILED

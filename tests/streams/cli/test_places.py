@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -141,3 +142,15 @@ def test_a_list_of_policies_that_is_not_named_is_asked_for(folder: Path) -> None
     called = call("config", "show", "--allow-policies")
     assert (called.code, called.out) == (2, "")
     assert called.err.startswith("--allow-policies: ")
+
+
+def test_commands_to_paste_name_the_log_as_a_shell_reads_it(folder: Path) -> None:
+    """`solve` named none, and its line found no log; a name with a blank fell into two words."""
+    log = ("--log", "my log.db")
+    solved = call("solve", "1 + 1", "--backbone", "rehearsal", *log)
+    words = shlex.split(solved.err.splitlines()[-1])
+    assert words[:2] == ["metalogue", "show"]
+    assert call(*words[1:]).code == 0
+    (folder / "in.jsonl").write_text("{\n")
+    call("produce", "in.jsonl", *log)
+    assert "dlq show 1 --raw --log 'my log.db'" in call("dlq", "show", 1, *log).out
