@@ -94,21 +94,25 @@ class TableSet:
         rows = [row for part in chunks(keys) for row in table.rows(self.source, part)]
         if not rows:
             return 0
+        self._or_anew(name, lambda table: table.merge(rows, self.source.state.offset))
+        return len(rows)
+
+    def close(self) -> None:
+        """End in good order: the next writer need not check every row."""
+        for name in self.open_tables:
+            self._or_anew(name, LanceTable.compact)
+        self.mark.touch()
+
+    def _or_anew(self, name: str, work: Callable[[LanceTable], object]) -> None:
+        """Work on a table; write it anew where that fails."""
         try:
-            self.open_tables[name].merge(rows, self.source.state.offset)
+            work(self.open_tables[name])
         except (KeyboardInterrupt, SystemExit):
             raise
         # Whatever is wrong with the table, the log has everything that belongs into it.
         except BaseException as error:
             self.told(f"{name}: {_short(error)}; written anew")
             self.write_anew(name)
-        return len(rows)
-
-    def close(self) -> None:
-        """End in good order: the next writer need not check every row."""
-        for table in self.open_tables.values():
-            table.compact()
-        self.mark.touch()
 
     def watermarks(self) -> dict[str, int]:
         """Up to which offset each table was written."""

@@ -112,6 +112,19 @@ def test_a_spoiled_table_is_written_anew(path: Path, part: str) -> None:
     assert again == sums
 
 
+def test_a_table_that_is_spoiled_while_it_is_followed_is_written_anew_at_the_end(path: Path) -> None:
+    sums, told = projected(path)[1], list[str]()
+    with closing(SqliteLog(path)) as log:
+        projector = Projector(log, told=told.append)
+        projector.open()
+        for file in (tables_path(path) / "lessons.lance").glob("_versions/*"):
+            file.write_bytes(b"")
+        projector.close()
+        assert projector.tables.hashes() == sums
+    assert any(line.startswith("lessons: ") and line.endswith("written anew") for line in told)
+    assert projected(path) == ([], sums)
+
+
 def test_a_lost_or_foreign_snapshot_is_none(path: Path) -> None:
     sums = projected(path)[1]
     snapshot_path(path).write_bytes(b"junk" * 1000)
