@@ -11,6 +11,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,6 +29,8 @@ CHUNK = 5_000
 SCALAR_FROM = 10_000
 VECTOR_FROM = 20_000
 HASHES = 1 << 128
+# Bytes that all tables of a process together keep in memory of what they read, of either kind.
+CACHED = 16 << 20
 
 
 class Unsound(Exception):
@@ -62,7 +65,7 @@ class LanceTable:
     def open(self, *, check: bool) -> None:
         """Open what is there. Raises anything at all where it is not sound: then ``write_anew``."""
         self.sweep()
-        self.handle = connected(self.folder).open_table(self.table.name)
+        self.handle = connected(self.folder, writer()).open_table(self.table.name)
         if self.handle.schema.remove_metadata() != self.schema:
             raise Unsound("another schema")
         # After a bad end every row is hashed again; after a good one the keys and hashes will do.
@@ -98,7 +101,7 @@ class LanceTable:
             shutil.rmtree(self.path)
         else:
             self.path.unlink(missing_ok=True)
-        made = connected(self.folder).create_table(self.table.name, schema=self.schema)
+        made = connected(self.folder, writer()).create_table(self.table.name, schema=self.schema)
         made.set_unenforced_primary_key("key")
         self.handle, self.hashes, self.total = made, {}, 0
         # In parts, because a large log's rows do not fit into memory together.
@@ -159,13 +162,24 @@ class LanceTable:
             )
 
 
-def connected(folder: Path) -> Any:
+def connected(folder: Path, session: Any = None) -> Any:
     """A connection to a folder of tables, made if it is missing."""
     import lancedb
 
     folder.mkdir(parents=True, exist_ok=True)
     connect: Any = lancedb.connect
-    return connect(folder)
+    return connect(folder, session=session)
+
+
+@cache
+def writer() -> Any:
+    """The session of all tables that this process writes, with bounded caches."""
+    import lancedb
+
+    # Each commit makes a version. Left to itself the library keeps what it read of each, up to
+    # gigabytes for every table, and a writer never looks at an older one again.
+    session: Any = lancedb.Session
+    return session(index_cache_size_bytes=CACHED, metadata_cache_size_bytes=CACHED)
 
 
 def chunks(rows: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:

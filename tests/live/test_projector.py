@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from state.projections.items import LESSONS
+from state.tables import lance
+from state.tables.lance import COMPACT_EVERY, LanceTable
 from state.tables.table import WATERMARK
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.projector import Projector, tables_path
@@ -112,7 +115,9 @@ def test_a_spoiled_table_is_written_anew(path: Path, part: str) -> None:
     assert again == sums
 
 
-def test_a_table_that_is_spoiled_while_it_is_followed_is_written_anew_at_the_end(path: Path) -> None:
+def test_a_table_that_is_spoiled_while_it_is_followed_is_written_anew_at_the_end(
+    path: Path,
+) -> None:
     sums, told = projected(path)[1], list[str]()
     with closing(SqliteLog(path)) as log:
         projector = Projector(log, told=told.append)
@@ -123,6 +128,30 @@ def test_a_table_that_is_spoiled_while_it_is_followed_is_written_anew_at_the_end
         assert projector.tables.hashes() == sums
     assert any(line.startswith("lessons: ") and line.endswith("written anew") for line in told)
     assert projected(path) == ([], sums)
+
+
+def test_what_tables_keep_in_memory_does_not_grow_with_their_commits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import lancedb
+
+    connect: Any = lancedb.connect
+    sessions: list[Any] = []
+
+    def noted(folder: Path, session: Any = None) -> Any:
+        sessions.append(session or lancedb.Session())
+        return connect(folder, session=sessions[-1])
+
+    monkeypatch.setattr(lancedb, "connect", noted)
+    monkeypatch.setattr(lance, "CACHED", 1 << 16)
+    lance.writer.cache_clear()
+    table = LanceTable(tmp_path, LESSONS, None)
+    table.write_anew([], 0)
+    for offset in range(1, 3 * COMPACT_EVERY):
+        table.merge([{"key": f"L{offset % 7}", "off": offset}], offset)
+    lance.writer.cache_clear()
+    # What is in use is held beyond the bound for a moment.
+    assert sum(each.size_bytes for each in {*sessions}) < 4 << 16
 
 
 def test_a_lost_or_foreign_snapshot_is_none(path: Path) -> None:
