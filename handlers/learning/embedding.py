@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, cast
 
 from schemas.asking import Steps
 from schemas.identity import text_digest
 from schemas.memory import Memory, MemoryItem
 from schemas.questions import Embed
+from schemas.vectors import width
 
 # Vectors are questions like any other: once recorded they are never asked for again, and a
 # replay needs no embedder. A change of embedder asks for all of a memory's texts here, and folds
@@ -40,6 +43,25 @@ class Anew:
             # them has the same fingerprint on every run; a set would not.
             self.lacks[text] = None
         return found
+
+
+def width_of(memory: Memory) -> int | None:
+    """How many numbers the vectors of a memory have; unknown where it keeps none as they were made."""
+    lessons = (item.vector for item in memory.items)
+    found = next(filter(None, chain(lessons, _measured(memory.learned))), None)
+    return None if found is None else width(found)
+
+
+def _measured(learned: Mapping[str, Any]) -> Iterator[str | None]:
+    """The packed vectors of cases, principles and arms, and of the pulls that arms keep."""
+    for part in learned.values():
+        held: Any = cast("Mapping[str, Any]", part).values() if isinstance(part, Mapping) else part
+        many = cast("Iterable[Any]", held) if isinstance(held, Iterable) else ()
+        for each in many:
+            if isinstance(each, Mapping):
+                known = cast("Mapping[str, Any]", each)
+                yield known.get("vector")
+                yield from (row[0] for row in known.get("rows", ()))
 
 
 def embed_anew(memory: Memory, found_by: Callable[[MemoryItem], str]) -> Steps[None]:

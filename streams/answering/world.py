@@ -55,7 +55,11 @@ from streams.answering.backbones.prices import price_for
 from streams.answering.backbones.shape import description
 from streams.answering.budgets import Budgets
 from streams.answering.calls import Caller, Draining, Totals, why
-from streams.answering.embedders.agreement import embedder_of, need_its_embedder
+from streams.answering.embedders.agreement import (
+    embedder_of,
+    need_its_embedder,
+    need_its_width,
+)
 from streams.answering.embedders.port import Billing, Embedder
 from streams.answering.retries import Patience
 from streams.answering.tools import NO_TOOLS, Tools, called
@@ -318,6 +322,8 @@ class World:
         vectors = await self.caller.told(partial(embedder.embed, texts), run.episode)
         bill = embedder.bill(texts) if isinstance(embedder, Billing) else None
         took = None if bill is None else self.caller.billed(embedder.name, bill, texts)
+        if vectors:
+            need_its_width(run, embedder.name, len(vectors[0]))
         if isinstance(question, Embed):
             return Embedded(
                 asked=asked,

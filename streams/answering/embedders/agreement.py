@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from handlers.learning.embedding import width_of
+from schemas.events.episode import Embedded
 from schemas.questions import Embed, Recall
 from streams.core.backbone import SetupBroken, Stuck
 from streams.core.drive import Run
@@ -42,3 +44,20 @@ def need_its_embedder(run: Run, question: Embed | Recall, here: str) -> None:
     if own not in (None, now) and compares:
         known = f"it knows {memory.scope} by vectors of {own}"
         raise Stuck(f"{known}, and those are of {now} by now")
+
+
+def need_its_width(run: Run, here: str, width: int) -> None:
+    """Raises ``SetupBroken`` where the embedder ``here`` made vectors of another length for the run before."""
+    # By one name an endpoint may serve another model than it did. Two lengths have no cosine, and a
+    # problem must not fail for that.
+    said = (each for each in run.journal.values() if isinstance(each, Embedded))
+    known = next((each.dimensions for each in said if each.embedder == here and each.vectors), None)
+    whose = run.episode
+    if known is None and run.memory.embedder == here:
+        known, whose = width_of(run.memory), f"the memory of {run.memory.scope}"
+    if known not in (None, width):
+        detail = (
+            f"{whose} holds its vectors of {known} numbers, and now they have {width}: another model "
+            "answers by that name. Have the former one answer, or begin another memory: --memory NAME"
+        )
+        raise SetupBroken("embedder", here, detail)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from schemas.events.episode import Embedded
 from schemas.memory import Memory, MemoryItem
-from schemas.questions import Recall
+from schemas.questions import Embed, Recall
 from schemas.vectors import pack
 from streams.answering.backbones.spelling import BackboneConfig
 from streams.answering.embedders.cached import Cached
 from streams.answering.embedders.hashed import HashedEmbedder, hashed
 from streams.answering.embedders.spelling import build
 from streams.core.backbone import SetupBroken, Unreachable
+from streams.core.drive import Run
 from streams.interfaces.cli.setup import Models, world_of
 
 
@@ -135,3 +138,44 @@ def test_vectors_of_two_embedders_are_never_compared() -> None:
         SetupBroken, match="holds vectors of minilm, this worker makes those of hashed-256"
     ):
         asyncio.run(world.answer(run, asked, "", "0", reserved))
+
+
+CASE = {"cases": [{"id": "c", "vector": None}, {"id": "d", "vector": pack([1.0] * 8)}]}
+ARM = {"arms": [{"id": "a1"}, {"id": "a2", "rows": [[pack([1.0] * 8), 0.5]]}]}
+PRINCIPLE = {"version": 1, "paths": {}, "principles": {"P1": {"vector": pack([1.0] * 8)}}}
+LESSON = MemoryItem(
+    id="L1", kind="lesson", role="reasoner", text="t", text_digest="d", batch=1,
+    vector=pack([1.0] * 8),
+)  # fmt: skip
+SAID = Embedded(asked="", embedder="hashed-256", dimensions=8, vectors=(pack([1.0] * 8),))
+
+
+@pytest.mark.parametrize(
+    ("items", "learned", "journal"),
+    [
+        ((LESSON,), {}, {}),
+        ((), CASE, {}),
+        ((), ARM, {}),
+        ((), PRINCIPLE, {}),
+        ((), {}, {"0": SAID}),
+    ],
+    ids=["a lesson", "a case", "a pull", "a principle", "its own record"],
+)
+def test_vectors_of_another_length_by_the_same_name_stop_the_worker_and_fail_no_problem(
+    items: tuple[MemoryItem, ...], learned: dict[str, Any], journal: dict[str, Any]
+) -> None:
+    world = world_of(Models(backbone="rehearsal"))
+    memory = Memory("default/mc2", 1, items, learned, embedder="hashed-256")
+    run = Run("p/default/a/b", journal, 7, memory)
+    reserved: Any = None
+    for asked in (Recall("a problem", ("reasoner",), 3), Embed(("a problem",))):
+        with pytest.raises(
+            SetupBroken, match="vectors of 8 numbers, and now they have 256"
+        ) as said:
+            asyncio.run(world.answer(run, asked, "", "1", reserved))
+        assert said.value.code == "embedder"
+    # A memory of another embedder says nothing of this one's, as while its vectors are made anew.
+    name, before = "b/default/mc2/1", replace(memory, embedder="minilm")
+    anew = Run(name, {}, 7, before, "learning", embedder="hashed-256")
+    found: Any = asyncio.run(world.answer(anew, Embed(("a",), True), "", "1", reserved))
+    assert found.dimensions == 256
