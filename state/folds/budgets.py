@@ -123,11 +123,13 @@ class BudgetsFold:
         return self.spent.get((tenant, day), NOTHING)
 
     def rows(self) -> list[list[Any]]:
-        """The newest day's sums as plain values: tenant, day, and the fields of ``DaySpent``."""
-        # Only the newest day's budget can still refuse anything; earlier days stand in the log.
-        newest = max((day for _, day in self.spent), default="")
+        """The sums of the two newest days as plain values: tenant, day, and the fields of ``DaySpent``."""
+        # Today's budget alone can refuse anything, and earlier days stand in the log. Which day it is each
+        # worker knows by its own clock: one that goes ahead, or was set back since, must not leave the
+        # others without today's sums.
+        newest = sorted({day for _, day in self.spent})[-2:]
         found = sorted(
-            ((key, each) for key, each in self.spent.items() if key[1] == newest),
+            ((key, each) for key, each in self.spent.items() if key[1] in newest),
             key=lambda found: found[0],
         )
         return [[*key, *astuple(each)] for key, each in found]

@@ -112,22 +112,35 @@ def test_the_newest_days_sums_are_noted_and_days_are_told_newest_first() -> None
     fold = BudgetsFold()
     fold.feed("bob", DAY_MS, said(cost=1.0))
     fold.feed("ann", 0, said(None))
+    fold.feed("ann", -DAY_MS, said())
     fold.feed("ann", DAY_MS + 5, said())
     fold.feed("ann", DAY_MS + 9, said(cost=0.5))
     assert fold.rows() == [
+        ["ann", "1970-01-01", 1, 0, 0, 1, 1, 0, 0],
         ["ann", "1970-01-02", 2, 14, 500_000_000, 0, 1, 7, 500_000_000],
         ["bob", "1970-01-02", 1, 7, 1_000_000_000, 0, 0, 7, 1_000_000_000],
     ]  # fmt: skip
     assert [(tenant, day, each.calls) for tenant, day, each in fold.days()] == [
         ("ann", "1970-01-02", 2), ("bob", "1970-01-02", 1), ("ann", "1970-01-01", 1),
+        ("ann", "1969-12-31", 1),
     ]  # fmt: skip
     assert fold.of("bob", "1970-01-01") == DaySpent()
     twice = BudgetsFold()
     twice.add_rows(fold.rows())
-    twice.add_rows(fold.rows()[:1])
+    twice.add_rows(fold.rows()[1:2])
     assert twice.of("ann", "1970-01-02").calls == 4
     assert twice.of("bob", "1970-01-02") == fold.of("bob", "1970-01-02")
     assert BudgetsFold().rows() == []
+
+
+def test_a_reply_that_is_stamped_with_a_later_day_leaves_todays_sums_noted() -> None:
+    """By a clock that goes ahead at midnight, or that jumped and was set back since."""
+    before, after = BudgetsFold(), BudgetsFold()
+    before.feed("ann", DAY_MS, said())
+    before.feed("ann", 400 * DAY_MS, said())
+    after.add_rows(before.rows())
+    assert after.of("ann", "1970-01-02") == before.of("ann", "1970-01-02")
+    assert after.of("ann", "1970-01-02").over(Budget(calls=1)) == "1 call"
 
 
 # ── Grades ───────────────────────────────────────────────────────────────────────────────────
