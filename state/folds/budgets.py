@@ -51,6 +51,11 @@ class DaySpent:
         if said.reused:
             return cls()
         tokens, cost = said.tokens, said.cost
+        # Words of an endpoint in the stead of a reply, after one attempt, are a refusal, for which nobody is
+        # charged: what may have been paid for (a timeout, junk) was asked once more. Else one prompt that is
+        # filtered or too long would spend any budget of a tenant who has no known call yet.
+        if said.detail and said.attempts == 1 and said.finish in ("error", "refusal"):
+            tokens, cost = tokens or 0, cost or 0.0
         nanos = None if cost is None else round(cost * NANO)
         return cls(
             1,

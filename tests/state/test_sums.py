@@ -18,8 +18,10 @@ from state.folds.strays import FIRST, Strays
 
 
 def said(prompt: int | None = 3, reply: int | None = 4, **more: Any) -> Completed:
-    figures: dict[str, Any] = {"prompt_tokens": prompt, "completion_tokens": reply, **more}
-    return Completed(asked="q", text="t", finish="stop", model="m", **figures)
+    told: dict[str, Any] = {"finish": "stop", **more}
+    return Completed(
+        asked="q", text="t", model="m", prompt_tokens=prompt, completion_tokens=reply, **told
+    )
 
 
 def test_spending_is_summed_as_far_as_it_is_known_and_what_is_unknown_is_counted() -> None:
@@ -101,6 +103,34 @@ def test_a_budget_that_covers_no_other_call_says_why(
     spent: DaySpent, budget: Budget, open_calls: int, why: str | None
 ) -> None:
     assert spent.over(budget, open_calls) == why
+
+
+REFUSED = {"finish": "refusal", "detail": "HTTP 400 content_filter"}
+
+
+def test_a_refusal_counts_as_a_call_and_spends_no_budget_of_tokens_or_cost() -> None:
+    budget = Budget(calls=2, tokens=10**12, cost=1e6)
+    for finish in ("refusal", "error"):
+        assert DaySpent.of(said(None, None, **REFUSED | {"finish": finish})) == DaySpent(1)
+    refused = DaySpent.of(said(None, None, **REFUSED))
+    assert refused.over(budget) is None
+    assert (refused + refused).over(budget) == "2 calls"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"finish": "timeout"},
+        {"attempts": 2},
+        {"finish": "stop"},
+        {"detail": None},
+    ],
+    ids=["a timeout", "a second attempt", "a reply", "nothing said"],
+)
+def test_what_may_have_been_paid_for_is_no_refusal(other: dict[str, Any]) -> None:
+    spent = DaySpent.of(said(None, None, **REFUSED | other))
+    assert (spent.unknown_tokens, spent.unknown_cost) == (1, 1)
+    assert spent.over(Budget(tokens=10**12)) is not None
 
 
 def test_nothing_is_under_way_where_nobody_says_so() -> None:
