@@ -74,4 +74,6 @@ ARMS = Table(
     attrgetter("versions"),
     attrgetter("state.digests"),
     rows,
+    # Arms make room for others.
+    by_scope=True,
 )

@@ -9,7 +9,7 @@ swept before opening; whatever goes wrong on opening, the table is dropped and w
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import timedelta
 from functools import cache
 from itertools import islice
@@ -110,12 +110,16 @@ class LanceTable:
         self.merge([], offset)
         self.compact()
 
-    def merge(self, rows: Iterable[Row], offset: int) -> None:
-        """Upsert rows by key and move the watermark, in one commit."""
+    def merge(self, rows: Iterable[Row], offset: int, gone: Collection[str] = ()) -> None:
+        """Upsert rows by key, take out those that are gone, and move the watermark, in one commit."""
         # The last row of a key counts: with doubled keys the library would keep both.
         last = self._booked({row["key"]: row for row in rows}.values())
+        self.total = (self.total - sum(map(self.hashes.pop, gone))) % HASHES
         self.watermark = offset
         merge = self.handle.merge_insert("key").when_matched_update_all()
+        if gone:
+            quoted = ", ".join("'" + key.replace("'", "''") + "'" for key in sorted(gone))
+            merge = merge.when_not_matched_by_source_delete(f"key IN ({quoted})")
         mark = {"key": WATERMARK, "off": self.watermark, "row_hash": self._sum()}
         last.append(self._whole(mark))
         stored = arrow().Table.from_pylist(last, schema=self.schema)

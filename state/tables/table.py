@@ -71,6 +71,8 @@ class Table:
     rows: Callable[[Source, Sequence[Any]], Iterator[Row]]
     """The rows of some keys, as they are now; a key that is none of its own gives none."""
     scalar_indices: tuple[str, ...] = ()
+    by_scope: bool = False
+    """Whether the rows of a version's scope are all that the scope has, so that what else stands of it is gone."""
 
     @property
     def all_columns(self) -> tuple[Column, ...]:

@@ -92,9 +92,14 @@ class TableSet:
             return 0  # it was written anew since
         keys: list[Any] = sorted(table.touched(touched))
         rows = [row for part in chunks(keys) for row in table.rows(self.source, part)]
-        if not rows:
+        gone = set[str]()
+        if table.by_scope:
+            theirs = tuple({f"{scope}/" for scope, _ in keys})
+            known = {key for key in self.open_tables[name].hashes if key.startswith(theirs)}
+            gone = known - {row["key"] for row in rows}
+        if not rows and not gone:
             return 0
-        self._or_anew(name, lambda table: table.merge(rows, self.source.state.offset))
+        self._or_anew(name, lambda table: table.merge(rows, self.source.state.offset, gone))
         return len(rows)
 
     def close(self) -> None:

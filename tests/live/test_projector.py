@@ -7,14 +7,18 @@ import json
 import shutil
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from schemas.memory import Memory
+from state.folds.state import Touched
 from state.projections.items import LESSONS
 from state.tables import lance
 from state.tables.lance import COMPACT_EVERY, LanceTable
-from state.tables.table import WATERMARK
+from state.tables.table import WATERMARK, unmarked
+from state.tables.tableset import TableSet
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.projector import Projector, tables_path
 from streams.runtime.embedded.rebuild import snapshot_path
@@ -152,6 +156,35 @@ def test_what_tables_keep_in_memory_does_not_grow_with_their_commits(
     lance.writer.cache_clear()
     # What is in use is held beyond the bound for a moment.
     assert sum(each.size_bytes for each in {*sessions}) < 4 << 16
+
+
+def test_an_arm_that_made_room_for_another_leaves_its_table(path: Path) -> None:
+    scope, other = "game24/it's/main/0", "game24/it's/main/1"
+    held = {scope: ["a1", "a'2"], other: ["a1"]}
+
+    def latest(names: list[str]) -> Any:
+        arms = [{"id": name, "pulls": 1} for name in names]
+        return SimpleNamespace(latest=Memory(scope, 1, learned={"arms": arms}))
+
+    memories = {name: latest(arms) for name, arms in held.items()}
+    state = SimpleNamespace(memories=memories, digests=dict.fromkeys([(scope, 1), (other, 1)]))
+    state.offset, state.dimensions = 1, None
+
+    def version_offset(scope: str, number: int) -> int:
+        return number
+
+    source: Any = SimpleNamespace(state=state, mark=unmarked, version_offset=version_offset)
+    tables = TableSet(tables_path(path), source, ["arms"])
+    tables.open({})
+    memories[scope] = latest(["a1", "a3"])
+    state.offset, touched = 2, Touched()
+    touched.versions.add((scope, 2))
+    tables.flush(touched)
+    told = [(row["scope"], row["name"]) for row in without_mark(path, "arms")]
+    assert told == [(scope, "a1"), (scope, "a3"), (other, "a1")]
+    grown = tables.hashes()
+    tables.write_anew("arms")
+    assert tables.hashes() == grown
 
 
 def test_a_lost_or_foreign_snapshot_is_none(path: Path) -> None:
