@@ -83,14 +83,18 @@ def finite(value: Any) -> Any:
     return cast("Any", value)
 
 
+Count = Annotated[PositiveInt, AfterValidator(finite)]
+"""A number of things of which there may be some."""
+
+
 class Limits(BaseModel):
     """What one episode may spend; left out means unlimited."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     # A number that canonical JSON cannot say would make what shows the episode end in a defect.
-    calls: Annotated[PositiveInt, AfterValidator(finite)] | None = None
-    tokens: Annotated[PositiveInt, AfterValidator(finite)] | None = None
+    calls: Count | None = None
+    tokens: Count | None = None
     cost: PositiveFloat | None = None
     seconds: PositiveFloat | None = None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, cast
@@ -47,21 +47,20 @@ class Anew:
 
 def width_of(memory: Memory) -> int | None:
     """How many numbers the vectors of a memory have; unknown where it keeps none as they were made."""
-    lessons = (item.vector for item in memory.items)
-    found = next(filter(None, chain(lessons, _measured(memory.learned))), None)
+    parts: list[Any] = [
+        each.values() if isinstance(each, Mapping) else each for each in memory.learned.values()
+    ]
+    # Of cases, principles and arms. The contexts of an arm's pulls are left out: not every bandit's are vectors of
+    # texts.
+    measured = (
+        cast("Mapping[str, Any]", each).get("vector")
+        for part in parts
+        if isinstance(part, Iterable)
+        for each in cast("Iterable[Any]", part)
+        if isinstance(each, Mapping)
+    )
+    found = next(filter(None, chain((item.vector for item in memory.items), measured)), None)
     return None if found is None else width(found)
-
-
-def _measured(learned: Mapping[str, Any]) -> Iterator[str | None]:
-    """The packed vectors of cases, principles and arms, and of the pulls that arms keep."""
-    for part in learned.values():
-        held: Any = cast("Mapping[str, Any]", part).values() if isinstance(part, Mapping) else part
-        many = cast("Iterable[Any]", held) if isinstance(held, Iterable) else ()
-        for each in many:
-            if isinstance(each, Mapping):
-                known = cast("Mapping[str, Any]", each)
-                yield known.get("vector")
-                yield from (row[0] for row in known.get("rows", ()))
 
 
 def embed_anew(memory: Memory, found_by: Callable[[MemoryItem], str]) -> Steps[None]:

@@ -271,8 +271,8 @@ def test_a_wrong_setting_is_told_at_its_place_and_not_as_an_option_that_nobody_g
 ) -> None:
     (folder / "metalogue.yaml").write_text(f"{said}\n")
     name, _, value = said.partition(": ")
-    words = ("worker", "--until-idle", "--log", "a.db")
-    words += () if name == "backbone" else ("--backbone", "rehearsal")
+    chosen = () if name == "backbone" else ("--backbone", "rehearsal")
+    words = ["worker", "--until-idle", "--log", "a.db", *chosen]
     called = call(*words)
     assert called.code == 5
     assert called.err.startswith(f"metalogue.yaml:1: {name}: ")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from handlers.learning.embedding import width_of
 from schemas.events.episode import Embedded
 from schemas.memory import Memory, MemoryItem
 from schemas.questions import Embed, Recall
@@ -141,7 +142,8 @@ def test_vectors_of_two_embedders_are_never_compared() -> None:
 
 
 CASE = {"cases": [{"id": "c", "vector": None}, {"id": "d", "vector": pack([1.0] * 8)}]}
-ARM = {"arms": [{"id": "a1"}, {"id": "a2", "rows": [[pack([1.0] * 8), 0.5]]}]}
+ARM = {"arms": [{"id": "a1"}, {"id": "a2", "vector": pack([1.0] * 8)}]}
+STAGE = {"arms": [{"id": "vote", "rows": [[pack([1.0] * 5), 0.5]]}]}
 PRINCIPLE = {"version": 1, "paths": {}, "principles": {"P1": {"vector": pack([1.0] * 8)}}}
 LESSON = MemoryItem(
     id="L1", kind="lesson", role="reasoner", text="t", text_digest="d", batch=1,
@@ -159,7 +161,7 @@ SAID = Embedded(asked="", embedder="hashed-256", dimensions=8, vectors=(pack([1.
         ((), PRINCIPLE, {}),
         ((), {}, {"0": SAID}),
     ],
-    ids=["a lesson", "a case", "a pull", "a principle", "its own record"],
+    ids=["a lesson", "a case", "an arm", "a principle", "its own record"],
 )
 def test_vectors_of_another_length_by_the_same_name_stop_the_worker_and_fail_no_problem(
     items: tuple[MemoryItem, ...], learned: dict[str, Any], journal: dict[str, Any]
@@ -179,3 +181,9 @@ def test_vectors_of_another_length_by_the_same_name_stop_the_worker_and_fail_no_
     anew = Run(name, {}, 7, before, "learning", embedder="hashed-256")
     found: Any = asyncio.run(world.answer(anew, Embed(("a",), True), "", "1", reserved))
     assert found.dimensions == 256
+
+
+def test_what_a_cascade_chose_by_is_no_vector_of_a_text() -> None:
+    """Each of its decisions is by five figures; taken for a vector, no problem of any cascade would be begun."""
+    memory = Memory("default/cascade", 1, (), STAGE, embedder="hashed-256")
+    assert width_of(memory) is None
