@@ -232,8 +232,11 @@ class Ownership:
             self._lost(owned)
 
     def is_open(self, episode: str) -> bool:
-        """Whether an episode is open on any of our partitions."""
-        return any(episode in owned.fold.open for owned in self.partitions.values())
+        """Whether an episode is open on any of our partitions. One on a shelf is: a person decides about it."""
+        return any(
+            episode in owned.fold.open or episode in owned.shelf
+            for owned in self.partitions.values()
+        )
 
     def outgrown(self, partition: int) -> None:
         """A topic takes less than it said: we claim the partition again, and go on from what is on it."""
