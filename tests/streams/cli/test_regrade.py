@@ -308,7 +308,7 @@ def test_a_log_that_a_worker_has_is_left_to_it() -> None:
     with only_worker("a.db"):
         called = regraded("first")
     assert called.code == 6
-    assert "another worker has this log" in called.err
+    assert "[log.busy, exit 6]" in called.err
     assert counted() == before
 
 

@@ -327,7 +327,7 @@ def test_a_log_that_another_works_on_is_said(serve: Serve) -> None:
     with only_worker("a.db"):
         done = call("serve", "--backbone", "openai", "--listen", "127.0.0.1:0", "--log", "a.db")
     assert done.code == 6
-    assert "another worker has this log" in done.err
+    assert "[log.busy, exit 6]" in done.err
     assert "Traceback" not in done.err
 
 
