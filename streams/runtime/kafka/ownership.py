@@ -60,6 +60,8 @@ class Ownership:
         self.busy: dict[tuple[str, int], asyncio.Task[Any]] = {}
         self.owing: set[int] = set()
         """Partitions of which nobody has looked yet whether their former owners owe grades."""
+        self.stopped = False
+        """Whether we are on our way out of the group, which may still deal partitions out to us."""
         self.assignments = 0
         """How often the group dealt out its partitions anew."""
         self.note_s = 0.0
@@ -126,6 +128,8 @@ class Ownership:
     # -- claims ------------------------------------------------------------------------------------
 
     def _take(self, index: int) -> None:
+        if self.stopped:
+            return
         task = asyncio.create_task(self._take_over(index))
         self.taking[index], self.taken_since_s[index] = task, time.perf_counter()
         task.add_done_callback(lambda done: self._ended(self.taking, index, done))
@@ -353,7 +357,8 @@ class Ownership:
         )
 
     async def stop(self) -> None:
-        """Nothing goes on."""
+        """Nothing goes on, and nothing begins."""
+        self.stopped = True
         hurried = self.worker.ending.hurried
         ours = [task for (name, _), task in self.busy.items() if hurried or name in LOOKS_BACK]
         # Admissions and answers that are under way end by themselves, and are awaited below.

@@ -253,11 +253,11 @@ class KafkaWorker:
                 parts.callback(self.guard.cancel)
             parts.callback(self.watchdog.stopped.set)
             parts.callback(self.snapshot.close)
+            parts.callback(self.past.close)  # who reads the log to the last asks what is closed
             for each in (self.appender, self.reread, self.shared, self.tail, self.health):
                 parts.push_async_callback(self.ending.let_go, each.stop)
             if self.app is not None:
                 parts.push_async_callback(self.ending.let_go, self.app.stop)
-            parts.callback(self.past.close)
             parts.callback(self.teacher.close)
             parts.push_async_callback(self.ending.let_go, self.owning.stop)
             await self.ending.finished()

@@ -18,6 +18,7 @@ from streams.engine.progress import Outcome
 from streams.runtime.kafka import aio, ending
 from streams.runtime.kafka.append import Appender
 from streams.runtime.kafka.imported import KafkaLog
+from streams.runtime.kafka.ownership import Ownership
 from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.sending import Unrecorded
 from streams.runtime.kafka.worker import KafkaWorker
@@ -171,3 +172,34 @@ def test_patience_of_commands_has_an_end(
         await appender.stop()
 
     asyncio.run(run())
+
+
+def test_who_is_dealt_partitions_on_the_way_out_takes_none(
+    here: tuple[KafkaAddress, Broker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another member that leaves first is reason enough: its partitions were claimed, and files read that were shut."""
+    place, broker = here
+    claims: list[int] = []
+
+    async def dealt(owning: Ownership) -> None:
+        await stop(owning)
+        owning.let_go(0)
+        claims.append(claimed(broker, place))
+        await owning.assigned({0, 1})
+        await asyncio.gather(*owning.taking.values())
+
+    stop = Ownership.stop
+    monkeypatch.setattr(Ownership, "stop", dealt)
+
+    def is_live(worker: KafkaWorker) -> bool:
+        return worker.owning.joined and not worker.owning.taking
+
+    _, outcome = told(place, is_live)
+    assert outcome == Outcome()
+    assert claims == [claimed(broker, place)]
+
+
+def claimed(broker: Broker, place: KafkaAddress) -> int:
+    """How many claims there are on the first partition."""
+    entries = broker.logs[place.topic("events"), 0]
+    return sum(b"claimed" in dict(each.headers)["ce_id"] for each in entries)
