@@ -447,7 +447,7 @@ class Client:
             self._changed.clear()
             try:
                 look = partial(self._box.news, tuple(self._pending))
-                news = await self._in_thread(look, anyway=True)
+                await self._tell(await self._in_thread(look, anyway=True))
             except Error as error:
                 # A log that is damaged or gone does not come back by itself. One that is only busy
                 # does, and it is said once and not ten times a second.
@@ -458,9 +458,14 @@ class Client:
                     _log.warning("%s; answers are waited for until it is back", error)
                 away = error.code in AWAY
                 await asyncio.sleep(AGAIN_S)
-                continue
-            away = False
-            await self._tell(news)
+            except Exception as error:
+                # Ours, whatever it is. Nobody would look any more, and who waits would wait for ever.
+                _log.exception("looking for answers failed")
+                self.give_up(Error(f"{type(error).__name__}: {error}", code="client.defect"))
+                await self._make_room()
+                await asyncio.sleep(AGAIN_S)
+            else:
+                away = False
 
     async def _tell(self, news: News) -> None:
         for awaited, answer in news.answers.items():

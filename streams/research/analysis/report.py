@@ -36,7 +36,7 @@ def markdown(made: Mapping[str, Any]) -> str:
     for scope, steps in made["learning"].items():
         lines += ["", f"## {scope}, batch by batch", "", *table(LEARNED_HEAD, _steps(steps))]
     for name, figures in made["runs"].items():
-        lines += ["", f"## {name.replace(chr(10), ' ')}", "", *_details(figures)]
+        lines += ["", f"## {' '.join(name.splitlines())}", "", *_details(figures)]
     return "\n".join(lines) + "\n"
 
 
@@ -44,7 +44,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """A table's lines in Markdown; the first column is of words."""
     # A run is named by its settings, texts of prompts among them: whatever they hold, a figure stays in its column.
     first, *more = (
-        f"| {' | '.join(cell.replace('|', BAR).replace(chr(10), ' ') for cell in row)} |"
+        f"| {' | '.join(' '.join(cell.replace('|', BAR).splitlines()) for cell in row)} |"
         for row in (head, *rows)
     )
     return [first, f"|{'|'.join(['---', *['---:'] * (len(head) - 1)])}|", *more]

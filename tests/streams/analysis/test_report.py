@@ -211,6 +211,6 @@ def test_a_run_s_plots_are_its_curves_of_confidence_and_its_counts() -> None:
 
 
 def test_a_figure_stays_in_its_column_whatever_a_name_holds() -> None:
-    head, ruler, row = table(("run", "n"), [("cot prompts=a | b\nc", "3")])
-    assert row == r"| cot prompts=a \| b c | 3 |"
+    head, ruler, row = table(("run", "n"), [("cot prompts=a | b\nc\rd\u2028e", "3")])
+    assert row == r"| cot prompts=a \| b c d e | 3 |"
     assert (head, ruler) == ("| run | n |", "|---|---:|")

@@ -116,6 +116,33 @@ def test_what_is_no_answer_keeps_nobody_waiting(serve: Serve, junk: bytes) -> No
         assert len(list(log.answers())) == 1
 
 
+def test_a_defect_of_ours_is_told_to_who_waits_and_ends_no_later_wait(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody looked any more after one, and who waited did so for ever."""
+    serve()
+    news = Mailbox.news
+    told = iter([RuntimeError("it hurts")])
+
+    def looked(*arguments: Any) -> Any:
+        if (wrong := next(told, None)) is not None:
+            raise wrong
+        return news(*arguments)
+
+    async def work() -> str | None:
+        async with Engine(LOG, backbone="openai") as engine:
+            monkeypatch.setattr(Mailbox, "news", looked)
+            async with asyncio.timeout(soon(20.0)):
+                handle = await engine.submit(SUM.format(1))
+                with pytest.raises(metalogue.Error, match="RuntimeError: it hurts") as said:
+                    await handle.answer()
+                assert said.value.code == "client.defect"
+                found = await engine.find(handle.episode)
+                return (await found.answer()).answer
+
+    assert run(work) == "2"
+
+
 def test_who_waits_to_submit_is_told_when_the_client_is_closed(folder: Path) -> None:
     """Nobody made room for him any more, and he waited for ever."""
 
