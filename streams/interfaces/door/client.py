@@ -448,9 +448,12 @@ class Client:
             try:
                 look = partial(self._box.news, tuple(self._pending))
                 await self._tell(await self._in_thread(look, anyway=True))
-            except Error as error:
-                # A log that is damaged or gone does not come back by itself. One that is only busy
-                # does, and it is said once and not ten times a second.
+                away = False
+            except Exception as found:
+                # Nobody would look any more after a defect of ours, and who waits would for ever.
+                ours = Error(f"{type(found).__name__}: {found}", code="client.defect")
+                error = found if isinstance(found, Error) else ours
+                # A log that is damaged or gone does not come back. One that is only busy does: said once.
                 if error.code not in AWAY:
                     self.give_up(error)
                     await self._make_room()
@@ -458,14 +461,6 @@ class Client:
                     _log.warning("%s; answers are waited for until it is back", error)
                 away = error.code in AWAY
                 await asyncio.sleep(AGAIN_S)
-            except Exception as error:
-                # Ours, whatever it is. Nobody would look any more, and who waits would wait for ever.
-                _log.exception("looking for answers failed")
-                self.give_up(Error(f"{type(error).__name__}: {error}", code="client.defect"))
-                await self._make_room()
-                await asyncio.sleep(AGAIN_S)
-            else:
-                away = False
 
     async def _tell(self, news: News) -> None:
         for awaited, answer in news.answers.items():
