@@ -63,6 +63,7 @@ class Storm:
 
     rate: float
     burst: float = 10.0
+    latency_s: float = LATENCY_S
     refused: int = 0
     moods: Counter[str] = field(default_factory=Counter[str])
     delivered: Counter[str] = field(default_factory=Counter[str])
@@ -90,7 +91,7 @@ class Storm:
         self.moods[mood] += 1
         if mood in ("well", "slow", "says nothing of usage"):
             self.delivered[key_of(asked.body)] += 1
-        return replace(in_mood(asked), latency_s=LATENCY_S)
+        return replace(in_mood(asked), latency_s=self.latency_s)
 
     @property
     def admitted(self) -> int:
