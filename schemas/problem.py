@@ -84,7 +84,7 @@ def finite(value: Any) -> Any:
 
 
 Count = Annotated[PositiveInt, AfterValidator(finite)]
-"""A number of things of which there may be some."""
+"""How many of a thing there may be: one or more, and no more than canonical JSON can say."""
 
 
 class Limits(BaseModel):
@@ -92,7 +92,7 @@ class Limits(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    # A number that canonical JSON cannot say would make what shows the episode end in a defect.
+    # What shows an episode would end in a defect at a number that canonical JSON cannot say.
     calls: Count | None = None
     tokens: Count | None = None
     cost: PositiveFloat | None = None

@@ -95,9 +95,8 @@ def _numbered(file: BinaryIO, source: str) -> Iterator[SourceLine]:
     # held: a file of one endless line must not fill the memory.
     for number, raw in enumerate(iter(partial(file.readline, LINE_BYTES + 2), b""), 1):
         # Each stretch between two bytes that happen to end a line would be refused, and kept for ever.
-        form = next((form for begin, form in FORMS.items() if raw.startswith(begin)), None)
-        if number == 1 and form is not None:
-            raise NoSource(f"{source}: this is {form}, and not JSON Lines in UTF-8")
+        if number == 1 and (begins := tuple(filter(raw.startswith, FORMS))):
+            raise NoSource(f"{source}: this is {FORMS[begins[0]]}, and not JSON Lines in UTF-8")
         # Windows writes a mark before the first line, which nobody sees. As much is read in its
         # stead, so that a line that is too long still is.
         if number == 1 and raw.startswith(codecs.BOM_UTF8):
