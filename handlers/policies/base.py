@@ -23,7 +23,7 @@ from schemas.asking import Steps
 from schemas.events.base import Event
 from schemas.events.learning import Reflected
 from schemas.events.traces import TraceTaken
-from schemas.identity import with_prompts
+from schemas.identity import with_prompts, without_prompts
 from schemas.memory import Memory, MemoryItem
 from schemas.problem import Profile
 from schemas.settings import EVERY_ROLE, BadSetting, PolicySettings, meant
@@ -271,6 +271,8 @@ class Policy(Generic[S]):
     """What is set where nobody set it, by the profile and whether tools are configured."""
     origin: Mapping[str, str] = field(default_factory=dict[str, str])
     """For a user's own policy: its file, name and source digest."""
+    works_as: tuple[str, ...] = ()
+    """Earlier versions whose episodes it goes on with as they did: only what it learns of a batch has changed."""
 
     def __post_init__(self) -> None:
         # Wrapped once, here, so that parameters, words and typed answers hold for every
@@ -303,6 +305,15 @@ class Policy(Generic[S]):
             return self
         made = copy(self)  # not by ``replace``, under which its work would be wrapped again
         object.__setattr__(made, "version", with_prompts(self.version, settings.prompts))
+        return made
+
+    def as_begun(self, version: str) -> Policy[S]:
+        """The policy as the version that began an episode; as it is where it does not work as that one."""
+        earlier = without_prompts(version)
+        if earlier not in self.works_as:
+            return self
+        made = copy(self)
+        object.__setattr__(made, "version", earlier)
         return made
 
     @property

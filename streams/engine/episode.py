@@ -193,8 +193,10 @@ def prepare(
     fresh one's cost is limited and a model has no price.
     """
     found = resolved(policy, admitted.problem)
-    policy = policy.under(found.settings)
     opened = journal.get("opened")
+    if isinstance(opened, EpisodeOpened):
+        policy = policy.as_begun(opened.policy_version)
+    policy = policy.under(found.settings)
     if not isinstance(opened, EpisodeOpened):
         # Who reads no memory pins none, whatever was learned by the time that it was opened: its
         # record must not depend on when that was.

@@ -42,7 +42,7 @@ def recorded_work(
         settings = policy.settings.model_validate(orjson.loads(log.text(opened.settings) or "{}"))
     except ValidationError as error:
         raise BadSetting(f"settings of {policy.reference}: {first_fault(error)[1]}") from error
-    policy = policy.under(settings)
+    policy = policy.as_begun(opened.policy_version).under(settings)
     # Derived with other prompts it would diverge at its first question, and say less of why.
     if policy.version != opened.policy_version:
         recorded = f"{opened.policy}@{opened.policy_version}"

@@ -1,0 +1,107 @@
+"""A policy that learns otherwise than before, and works on problems as it did: what it says of logs from before."""
+
+from __future__ import annotations
+
+import asyncio
+from copy import copy
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handlers.policies.base import Policy, learn_nothing
+from handlers.policies.mc2 import MC2
+from schemas.events.episode import EpisodeOpened
+from schemas.events.learning import BatchClosed, Reflected
+from state.journal import Fenced
+from streams.engine.policies import Find
+from streams.engine.policies import find as installed
+from streams.replay.verify import Verified, Verifier
+from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.worker import Worker
+from tests.crash.series import Counted, StoppingLog, produced, quick
+
+PROBLEMS, BATCH = 4, 2
+
+
+def version_of(version: str, *earlier: str, learns: bool = True) -> Find:
+    """MC² alone, in this version."""
+
+    @cache
+    def made() -> Policy[Any]:
+        policy = copy(MC2)
+        said: dict[str, Any] = {"version": version, "works_as": earlier}
+        if not learns:
+            said["learn"] = learn_nothing
+        for name, value in said.items():
+            object.__setattr__(policy, name, value)
+        return policy
+
+    return lambda name: made() if name == "mc2" else installed(name)
+
+
+BEFORE = version_of("before")
+SINCE = version_of("since", "before", learns=False)
+STRANGE = version_of("since")
+
+
+def work(log: SqliteLog, find: Find) -> None:
+    worker = Worker(log, Counted(), find, max_concurrency=PROBLEMS)
+    asyncio.run(worker.run(until_idle=True, settle=True))
+
+
+def verified(log: SqliteLog, find: Find) -> Verified:
+    return Verifier(log, find).run()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    source = f"game24:901-{900 + PROBLEMS}"
+    produced(tmp_path / "a.db", source, values={"batch_size": BATCH, "max_rounds": 2})
+    return tmp_path / "a.db"
+
+
+def test_episodes_of_before_are_derived_again_and_what_was_learned_of_them_is_not(
+    path: Path,
+) -> None:
+    log = quick(SqliteLog(path))
+    work(log, BEFORE)
+    assert verified(log, BEFORE).episodes == PROBLEMS + PROBLEMS // BATCH
+    done = verified(log, SINCE)
+    assert (done.diverged, done.episodes) == ([], PROBLEMS)
+    told = {each.partition(": ")[2] for each in done.unverifiable}
+    assert told == {"learned with mc2@before; installed is mc2@since"}
+    strange = verified(log, STRANGE)
+    assert (strange.diverged, strange.episodes) == ([], 0)
+    log.close()
+
+
+def test_an_episode_that_was_begun_before_is_worked_on_and_stays_of_its_version(path: Path) -> None:
+    first = StoppingLog(path, commits=4)
+    with pytest.raises(Fenced):
+        work(first, BEFORE)
+    first.close()
+    log = quick(SqliteLog(path))
+    begun = {record.episode for record in log.records(kinds=["episode.opened"])}
+    assert 0 < len(begun) < PROBLEMS
+    work(log, SINCE)
+    of = {
+        record.episode: record.event.policy
+        for record in log.records(kinds=["reflected"])
+        if isinstance(record.event, Reflected)
+    }
+    assert len(of) == PROBLEMS
+    assert {episode: policy == "mc2@before" for episode, policy in of.items()} == {
+        episode: episode in begun for episode in of
+    }
+    batches = [record.event for record in log.records(kinds=["batch.closed"])]
+    assert {b.policy_version for b in batches if isinstance(b, BatchClosed)} == {"since"}
+    openings = [record.event for record in log.records(kinds=["episode.opened"])]
+    assert {o.policy_version for o in openings if isinstance(o, EpisodeOpened)} == {
+        "before",
+        "since",
+    }
+    done = verified(log, SINCE)
+    assert (done.diverged, done.unverifiable) == ([], [])
+    log.close()
