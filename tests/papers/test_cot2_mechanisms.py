@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import structs
 
-from handlers.policies.base import Conclusion
+from handlers.limits import Ledger, Reservation
+from handlers.policies.base import Conclusion, Trace
 from handlers.policies.cot2_meta import solve
 from handlers.policies.cot2_meta.diagnose import Audit, repairs, spared
 from handlers.policies.cot2_meta.settings import Cot2Settings
 from handlers.policies.cot2_meta.trace import tree_of
+from schemas.asking import Ask
+from schemas.events.base import AnswerEvent
 from schemas.events.episode import Forked
 from schemas.events.reasoning import Generated
 from schemas.events.search import (
@@ -22,6 +26,7 @@ from schemas.events.search import (
     SearchDecided,
 )
 from schemas.questions import Complete
+from streams.core.drive import Run
 from tests.papers.cot2_says import (
     GOOD,
     HALF,
@@ -35,7 +40,7 @@ from tests.papers.cot2_says import (
     sure,
     thought,
 )
-from tests.scripted import Ran, Script, run, shown
+from tests.scripted import Driver, Ran, Script, run, shown
 
 
 def served(script: Script, calls: int | None = None, **values: Any) -> Ran[Conclusion]:
@@ -212,6 +217,38 @@ def test_a_repair_without_an_answer_never_takes_the_place_of_an_answer(profile: 
     assert done.result.answer == "80"
     counted = repairs(tree_of(done.trace), lambda answer: answer == "80")
     assert counted.hurt == 0 or counted.right_before
+
+
+class Slow(Driver):
+    """Every repair takes a minute."""
+
+    async def answer(
+        self, run: Run, question: Ask[Any], asked: str, address: str, reserved: Reservation
+    ) -> AnswerEvent:
+        said = await super().answer(run, question, asked, address, reserved)
+        slow = isinstance(question, Complete) and question.role == "repairer"
+        return structs.replace(said, seconds=60.0) if slow else said
+
+
+@pytest.mark.parametrize(("first", "answered"), [(None, "24"), ("80", "80")])
+def test_a_repair_that_no_time_is_left_to_score_stays_where_it_alone_has_an_answer(
+    first: str | None, answered: str
+) -> None:
+    model = ailing(answer="24")
+
+    def reply(question: Complete) -> str:
+        said = model(question)
+        return said.replace("80", "none") if first is None and question.role == "thinker" else said
+
+    driver = Slow(reply)
+    steps = solve(TASK, Cot2Settings.resolve("service", {}))
+    end = driver.drive(steps, Ledger(seconds=50.0))
+    asked = [question.role for _, question in driver.asked if isinstance(question, Complete)]
+    assert asked[-1] == "repairer"
+    assert (end.answer, end.limit) == (answered, "seconds")
+    tree = tree_of(Trace(driver.events))
+    assert tree.decided is not None
+    assert tree.nodes[tree.path(tree.decided.node)[-1]].answer == answered
 
 
 # ── Changes that would be wrong ──────────────────────────────────────────────────────────────

@@ -43,7 +43,7 @@ def through(search: Search) -> Steps[Conclusion]:
 
 COT2_META = Policy(
     name="cot2_meta",
-    version="14",
+    version="15",
     about="tree search: oracle and confidence score trajectories; code prunes, repairs, stops",
     settings=Cot2Settings,
     roles=("thinker", "oracle", "confidence", "repairer", "reasoner", "fallback"),

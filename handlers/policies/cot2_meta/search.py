@@ -239,15 +239,19 @@ def _repair_lane(search: Search, old: Node, at: int) -> Lane:
 def _replace(search: Search, lane: Lane) -> Steps[None]:
     """The old leaf becomes ``repaired``, unless that would lose an answer.
 
-    With ``keep_better`` whichever scores higher stays.
+    With ``keep_better`` whichever scores higher stays; what a limit left unscored is kept only for an answer.
     """
     old, new = lane.old, lane.node
-    if old is None or new is None or lane.limit is not None or lane.short:
+    if old is None or new is None:
         return
     if new.steps in search.known(lane.parent):  # another repair of this round said the same
         return
+    unscored = lane.limit is not None or lane.short
+    if unscored and (old.answer is not None or new.answer is None):
+        return
     lost = old.answer is not None and new.answer is None
-    keeps_old = lost or (search.settings.keep_better and new.value < old.value)
+    is_worse = search.settings.keep_better and new.value < old.value
+    keeps_old = lost or (is_worse and not unscored)
     yield NodeRepaired(
         round=lane.round,
         node=old.id,
