@@ -61,7 +61,9 @@ _NO_MORE = " Write NONE where the lessons support no rule."
 _KINDS = {
     "reasoner": 'Prefer the forms "do X before Y" and "if this holds, then do that".',
     "monitor": "Each rule says how to detect and locate a mistake, not how to solve.",
-    "controller": "Each rule leads from a signal to an action's name: ACCEPT, PATCH or RESTART.",
+    "controller": """\
+Each rule leads from a signal to an action's name: ACCEPT, PATCH or RESTART. A signal is what a Monitor's report or an \
+attempt shows, whatever the problem is about.""",
 }
 _ROWS = re.compile(
     r"^[\W_]{0,12}([A-Z])(\d{1,3})(?:[ \t]{0,2}(?:[-–—]|to\b)[ \t]{0,2}[A-Z]?\d{1,3})?[\s*_`]{0,6}[:：.)]",
@@ -128,10 +130,13 @@ def _wrong(
     problem = _inexact(consolidator, values, reply) if consolidator.exact else None
     rules = () if problem is not None else consolidator.rules(values)
     if problem is None and not rules:
-        # NONE to every rule that is named is an answer where there are no rules yet. Where there
-        # are some, it would delete them all in silence.
-        said = [values[name] for name in consolidator.ids if name in values]
-        declined = bool(said) and all(one == NONE for one in said)
+        # A form that holds NONE, a word or nothing behind each label is an answer where there are no
+        # rules yet. Where there are some, it would delete them all in silence.
+        said = [str(values[name]) for name in consolidator.ids if name in values]
+        filled = bool(said) or any(
+            row[1].upper() == consolidator.letter for row in _ROWS.finditer(reply)
+        )
+        declined = filled and all(len(one.split()) == 1 for one in said)
         if previous or not declined:
             problem = Unreadable("rules", "none that is a general sentence without digits")
     if problem is None and strict and previous and new_rules(rules, previous) > NEW:

@@ -47,9 +47,15 @@ trajectory, or how to make sure that there is none, drawn from one case.{_SHARED
 Teach how to find and locate a fault, not how to solve the problem. Where the report found none, teach how \
 to make sure of that: such work is checked step by step too. Leave the form of the Monitor's summary as it is."""
 
+# Not told what a signal is, a small model took the quantities of the problem for signals, and its rules
+# fitted no other problem.
 _CONTROLLER = f"""\
 You write a micro-lesson for a Controller: one short example of how signals lead to one of its actions, \
-ACCEPT, PATCH or RESTART, drawn from one case.{_SHARED}
+drawn from one case. The Controller reads an attempt and the Monitor's report on it; then it takes the answer \
+(ACCEPT), mends a slip (PATCH) or has the Reasoner begin again (RESTART).{_SHARED}
+A signal is something that the Controller could see in the report or in the attempt, whatever the problem is about: \
+whether a fault was found, of what kind it is and how early it comes, whether the report agrees with the attempt, \
+what the rounds before came to. What the problem itself says is no signal.
 Teach which action to take, not how to solve the problem. Advice for a restart names no number and gives \
 no solution away."""
 
@@ -81,6 +87,9 @@ that was accepted after it.""",
 _CLOSING = """\
 The case is finished, so do not solve its problem. Write its lesson now, in a few words behind each of these labels, \
 and each label at the start of a line of its own: {labels}."""
+_CLOSING_SIGNALS = """\
+The case is finished: solve nothing, and name none of its figures. A signal is what the Monitor's report said. Write \
+its lesson now, a few words behind each of these labels, each on a line of its own: {labels}."""
 _CLOSING_BATCH = """\
 The cases are finished, so solve nothing. Write their lesson now, each of these labels at the start of a line of its \
 own: {labels}."""
@@ -226,6 +235,7 @@ def _one(
     role: str, prompt: str, reply: list[Field], barred: int, embedded: tuple[str, ...]
 ) -> Distiller:
     labels = tuple(field.label for field in reply)
+    closing = _CLOSING_SIGNALS if role == "controller" else _CLOSING
     made = Role.of(
         "distiller",
         prompt,
@@ -233,7 +243,7 @@ def _one(
         reply=reply,
         notes=_NOTES,
         template=f"distiller.{role}",
-        closing=_CLOSING.format(labels=", ".join(labels)),
+        closing=closing.format(labels=", ".join(labels)),
     )
     # A small model leaves lines out. A lesson without its kind of problem cannot be found again,
     # and one without its core teaches nothing; all else may be missing.
@@ -300,7 +310,12 @@ DISTILLERS: Mapping[str, Distiller] = {
         _CONTROLLER,
         [
             text("Descriptor", _DESCRIPTOR),
-            listed("Signals_observed", "signals", least=2, most=2),
+            listed(
+                "Signals_observed",
+                "what report and attempt showed, without figures",
+                least=2,
+                most=2,
+            ),
             text(
                 "Decision_rule_used",
                 "one sentence with IF, THEN and BECAUSE in this order: the signal, the action, the reason",
