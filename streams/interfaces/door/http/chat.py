@@ -36,6 +36,16 @@ class Part(BaseModel):
     type: Literal["text"] = Field(description="Only text can be worked on.")
     text: str
 
+    @model_validator(mode="before")
+    @classmethod
+    def _refused(cls, said: Any) -> Any:
+        """What the assistant refused with is text, and was said."""
+        match said:
+            case {"type": "refusal", "refusal": text}:
+                return {"type": "text", "text": text}
+            case _:
+                return said
+
 
 class Message(BaseModel):
     """A turn of the conversation."""
@@ -44,22 +54,27 @@ class Message(BaseModel):
 
     role: Literal["system", "developer", "user", "assistant"]
     content: str | list[Part] | None = None
+    refusal: str | None = None
+    audio: Any = None
     tool_calls: list[Any] | None = None
     function_call: Any = None
 
     @model_validator(mode="after")
     def _said(self) -> Self:
-        # What was called and what came of it are a part of the problem, and would be missing in it.
+        # What was called or spoken and what came of it are a part of the problem, and would be missing in it.
         if self.tool_calls or self.function_call:
             raise ValueError("calls of tools cannot be worked on: say in words what came of them")
+        # Beside a content it is the same in sound.
+        if self.audio and not self.text:
+            raise ValueError("audio cannot be worked on: say in words what was spoken")
         return self
 
     @property
     def text(self) -> str:
-        """Its text."""
-        if self.content is None or isinstance(self.content, str):
-            return self.content or ""
-        return "".join(part.text for part in self.content)
+        """Its text; what it refused with where it says nothing else."""
+        parts = self.content if isinstance(self.content, list) else ()
+        said = self.content if isinstance(self.content, str) else "".join(p.text for p in parts)
+        return said or self.refusal or ""
 
 
 class StreamOptions(BaseModel):

@@ -1,0 +1,38 @@
+"""What a conversation comes to as a problem, turn by turn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from streams.interfaces.door.http.chat import ChatRequest, problem_of
+
+ASKED = {"role": "user", "content": "How tall is it?"}
+AGAIN = {"role": "user", "content": "Then in metres?"}
+
+
+def put(*turns: dict[str, Any]) -> str:
+    return problem_of(ChatRequest.model_validate({"model": "cot", "messages": turns}).messages)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"content": None, "refusal": "I cannot tell."},
+        # As this door itself says that it has no answer.
+        {"content": "", "refusal": "I cannot tell."},
+        {"content": [{"type": "refusal", "refusal": "I cannot tell."}]},
+        {"content": "I cannot tell.", "refusal": None, "audio": None},
+        # The same in sound, and in words.
+        {"content": "I cannot tell.", "audio": {"id": "audio_1"}},
+    ],
+)
+def test_what_the_assistant_refused_with_was_said(said: dict[str, Any]) -> None:
+    assert "\n\nAssistant: I cannot tell.\n\n" in put(ASKED, {"role": "assistant", **said}, AGAIN)
+
+
+def test_what_was_only_spoken_is_refused_and_not_left_out() -> None:
+    with pytest.raises(ValidationError, match="say in words what was spoken"):
+        put(ASKED, {"role": "assistant", "audio": {"id": "audio_1"}}, AGAIN)
