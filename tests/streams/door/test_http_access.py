@@ -10,13 +10,14 @@ from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import httpx2 as httpx
 import metalogue
 import openai
 import pytest
 from starlette.requests import ClientDisconnect
-from starlette.types import Message
+from starlette.types import Message, Send
 
 from schemas.identity import scope_id
 from streams.interfaces.cli.working import only_worker
@@ -214,6 +215,56 @@ def test_a_stream_that_is_left_frees_its_place(serve: Serve, tokens: str) -> Non
             except openai.RateLimitError:
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    ("path", "patience_s", "last"),
+    [
+        ("chat/completions", 60.0, b'"content":"2"'),
+        ("chat/completions", 0.0, b'"code":"patience"'),
+        ("events", 60.0, b"event: answer"),
+        ("events", 0.0, b'"code":"patience"'),
+    ],
+)
+def test_who_has_the_end_of_a_stream_has_his_place_again(
+    serve: Serve,
+    tokens: str,
+    monkeypatch: pytest.MonkeyPatch,
+    path: str,
+    patience_s: float,
+    last: bytes,
+) -> None:
+    """Who streams and then judges what he got was told 429 now and then."""
+    usual = Stream.stream_response
+
+    async def late(self: Stream, send: Send) -> None:
+        async def and_wait(message: Message) -> None:
+            await send(message)
+            await asyncio.sleep(1.0 if last in message.get("body", b"") else 0.0)
+
+        await usual(self, and_wait)
+
+    monkeypatch.setattr(Stream, "stream_response", late)
+    gate = Gate()
+    serve(gate)
+    with served(tokens=tokens, patience_s=patience_s) as here, here.http("a-token") as alice:
+        said = {"model": "cot", "messages": [{"role": "user", "content": "What is 1 + 1?"}]}
+        asked: dict[str, Any] = {"json": said | {"stream": True}}
+        method, where = "POST", f"/v1/{path}"
+        if path == "events":
+            problem = {"problem": "What is 1 + 1?", "policy": "cot", "id": "a"}
+            put = alice.post("/v1/problems", json=problem)
+            method, where, asked = "GET", f"{where}/{put.headers['metalogue-episode']}", {}
+        if patience_s:
+            gate.open.set()
+        with alice.stream(method, where, **asked) as stream:
+            for line in stream.iter_lines():
+                if last in line.encode():
+                    assert alice.get("/v1/reviews").status_code == 200
+                    break
+            else:
+                pytest.fail("the stream did not end so")
+        gate.open.set()
 
 
 @pytest.mark.parametrize("version", ["2.3", "2.4"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Literal, Self
 
 import orjson
@@ -235,8 +235,13 @@ def progress(record: Record) -> dict[str, Any]:
     return {"address": record.address, "kind": record.event.kind}
 
 
-async def chunks(handle: Handle, model: str, *, with_usage: bool) -> AsyncIterator[bytes]:
-    """A stream of chunks: steps as they are recorded, beside empty deltas, then the answer as a whole."""
+async def chunks(
+    handle: Handle, model: str, *, with_usage: bool, free: Callable[[], object]
+) -> AsyncIterator[bytes]:
+    """A stream of chunks: steps as they are recorded, beside empty deltas, then the answer as a whole.
+
+    Whoever has the answer has his place free again (``free``).
+    """
     head = _head(handle, model, "chat.completion.chunk")
 
     def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> bytes:
@@ -250,6 +255,7 @@ async def chunks(handle: Handle, model: str, *, with_usage: bool) -> AsyncIterat
     # As a whole, for an answer is known only when the policy has concluded: its replies are
     # drafts until then.
     answer = await handle.answer()
+    free()
     text, refusal, finish = _said(answer)
     if text:
         yield chunk({"content": text})

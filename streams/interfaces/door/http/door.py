@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack
 from typing import Any, Literal
 from urllib.parse import quote
@@ -157,10 +157,13 @@ class Door:
                 return JSONResponse(completion(handle, asked.model, answer), headers=headers)
             options = asked.stream_options
             with_usage = options is not None and bool(options.include_usage)
-            said = chunks(handle, asked.model, with_usage=with_usage)
-            return Stream(self._in_time(said, handle.episode), place.pop_all(), headers)
+            kept = place.pop_all()
+            said = chunks(handle, asked.model, with_usage=with_usage, free=kept.close)
+            return Stream(self._in_time(said, handle.episode, kept.close), kept, headers)
 
-    async def _in_time(self, said: AsyncIterator[bytes], episode: str) -> AsyncIterator[bytes]:
+    async def _in_time(
+        self, said: AsyncIterator[bytes], episode: str, free: Callable[[], object]
+    ) -> AsyncIterator[bytes]:
         """A stream that ends when its time is over, with the error as its last event.
 
         While nothing is said for a while a comment is, so that nobody on the way takes the connection for dead.
@@ -178,6 +181,7 @@ class Door:
                     each, coming = coming.result(), None
                     yield each
                 elif left_s <= 0:
+                    free()
                     yield event(told(Error(f"no answer yet: {again}", code="patience")))
                     return
                 else:
@@ -187,6 +191,7 @@ class Door:
         except Error as error:
             if error.code in GOES_ON:
                 error = Error(f"{error.detail}: {again}", code=error.code)
+            free()
             yield event(told(error))
         finally:
             if coming is not None:
@@ -237,8 +242,9 @@ class Door:
         with ExitStack() as place:
             place.enter_context(self.access.place(guest))
             handle = await self.service.own(episode, guest)
-            said = self._in_time(followed(handle, after), handle.episode)
-            return Stream(said, place.pop_all())
+            kept = place.pop_all()
+            said = followed(handle, after, kept.close)
+            return Stream(self._in_time(said, handle.episode, kept.close), kept)
 
     async def explain(self, episode: str, guest: Guest) -> dict[str, Any]:
         """How an episode came to its answer."""
@@ -295,14 +301,20 @@ def headers_of(handle: Handle) -> dict[str, str]:
     return {**kept, "metalogue-episode": handle.episode}
 
 
-async def followed(handle: Handle, after: int) -> AsyncIterator[bytes]:
-    """The records of an episode as they are written, and its answer or the error that it ended with."""
+async def followed(handle: Handle, after: int, free: Callable[[], object]) -> AsyncIterator[bytes]:
+    """The records of an episode as they are written, and its answer or the error that it ended with.
+
+    Whoever has the last of it has his place free again (``free``).
+    """
     async for record in handle.events(after):
         yield event(record_json(record), "record", record.offset)
     try:
-        yield event(to_builtins(await handle.answer()), "answer")
+        last = event(to_builtins(await handle.answer()), "answer")
     except Error as error:
-        yield event(told(error), "error")
+        last = event(told(error), "error")
+    # Before it is sent: who reads it may ask for more at once, such as to judge it.
+    free()
+    yield last
 
 
 def record_json(record: Record) -> dict[str, Any]:
@@ -316,7 +328,7 @@ def record_json(record: Record) -> dict[str, Any]:
 
 
 class Stream(StreamingResponse):
-    """Server-sent events; the place of whoever asked for them is free when they end, or he is gone."""
+    """Server-sent events; the place of whoever asked for them is free with the last of them, or when he is gone."""
 
     def __init__(
         self, said: AsyncIterator[bytes], place: ExitStack, headers: Mapping[str, str] | None = None
