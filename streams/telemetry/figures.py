@@ -88,6 +88,8 @@ class Figures:
     """The figures of a log so far."""
 
     problems: int = 0
+    refused: int = 0
+    """Problems that were put, and that a worker could not take: they have dead letters."""
     admitted: int = 0
     closed: int = 0
     failed: int = 0
@@ -118,8 +120,8 @@ class Figures:
 
     @property
     def total(self) -> int:
-        """Problems that were produced."""
-        return max(self.problems, self.admitted)
+        """Problems that were produced, and that can come to an answer."""
+        return max(self.problems - self.refused, self.admitted)
 
     @property
     def worked(self) -> list[BatchFigures]:
@@ -253,6 +255,7 @@ class Reader:
         self.offset = upto
         put = queries.problems(self.log, self.problems)
         self.figures.problems += put.problems
+        self.figures.refused += put.refused
         # Problems are messages and no records, with offsets of their own.
         self.problems = max(self.problems, put.last)
         self.figures.repeated = self.log.counter("repeated")

@@ -92,6 +92,26 @@ def test_figures_count_what_is_no_answer_apart(foreign: Path) -> None:
         assert counts.lags()["relay"] == 0
 
 
+def test_a_problem_that_a_worker_refused_is_none_of_those_that_are_to_be_closed(
+    foreign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is no problem stood among them for good, and so did no line of a source, which was never put."""
+    log = ("--log", foreign)
+    for number, value in enumerate(JUNK):
+        change(foreign, PUT, "problems", f"x{number}", value)
+    # A source's name may begin as the topic's does.
+    monkeypatch.chdir(tmp_path)
+    Path("problems").mkdir()
+    Path("problems/in.jsonl").write_text("{\n")
+    assert call("produce", "problems/in.jsonl", *log).code == 1
+    work = ("worker", "--backbone", "rehearsal:seed=7", "--until-idle", "--no-tables")
+    assert call(*work, *log).code == 0
+    with closing(Counts(foreign)) as counts:
+        figures = counts.read_all()
+        assert figures.total == figures.closed > 0
+    assert f"of {figures.closed} problems" in shown(foreign).get("/").text
+
+
 @pytest.mark.parametrize("wrong", WRONG)
 def test_an_answer_with_a_field_of_another_form_stops_neither_pages_nor_consume(
     foreign: Path, wrong: bytes

@@ -42,8 +42,14 @@ select case when not json_valid(said) then '{UNREADABLE}'
     order by offset limit ?)
   group by 1
 """
+# A dead letter of a worker says where the problem lies that it refused. What a producer refused was never put; a
+# source's name may begin like a topic's.
 PROBLEMS = """
-select count(*), coalesce(max(offset), 0) from messages where topic = 'problems' and offset > ?
+select count(*) filter (where topic = 'problems'), count(*) filter (where topic = 'dead-letters'
+    and key >= 'problems/' and key < 'problems0'
+    and json_extract(headers, '$."__metalogue.errors.source"') is null),
+    coalesce(max(offset), 0)
+  from messages where topic in ('problems', 'dead-letters') and offset > ?
 """
 
 
@@ -91,9 +97,10 @@ class Answered(NamedTuple):
 
 
 class Put(NamedTuple):
-    """How many problems were put, and the last one's offset; 0 where there is none."""
+    """How many problems were put, how many a worker refused, and where the last of them lies; 0 where there is none."""
 
     problems: int
+    refused: int
     last: int
 
 
@@ -126,5 +133,5 @@ def answers(log: SqliteLog, after: int, most: int) -> list[Answered]:
 
 
 def problems(log: SqliteLog, after: int) -> Put:
-    """The problems that were put behind an offset."""
+    """The problems that were put, or refused, behind an offset."""
     return Put(*log.db.execute(PROBLEMS, (after,)).fetchone())
