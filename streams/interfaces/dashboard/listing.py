@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
-from msgspec import Struct, to_builtins
-from msgspec.json import decode
 
 from schemas.identity import episode_parts
-from schemas.outcome import Status
 from state.folds.grades import Known
 from state.folds.state import State
+from streams.interfaces.door.messages import as_answer
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.queries import lists
 from streams.runtime.embedded.queries.figures import UNREADABLE
@@ -124,7 +122,8 @@ def answers(log: SqliteLog, state: State, status: str, before: int) -> Leaf:
     rows = lists.answers(log, status, before, PAGE + 1)
     lines: list[ListedEpisode] = []
     for row in rows[:PAGE]:
-        said, ended = _answer(row.value), _json(row.closed)
+        # Anybody may have put what is no answer: it has a line all the same.
+        said = {} if as_answer(row.value) is None else _json(row.value)
         line = ListedEpisode(
             offset=row.offset,
             episode=row.episode,
@@ -138,43 +137,10 @@ def answers(log: SqliteLog, state: State, status: str, before: int) -> Leaf:
             call_limit=None,
             began_ms=None,
             ended_ms=row.at_ms,
-            **_spent(ended or said),
+            **_spent(_json(row.closed) or said),
         )
         lines.append(line)
     return Leaf(lines, lines[-1].offset if len(rows) > PAGE else None)
-
-
-class Spent(Struct):
-    """The figures of an answer's usage that are shown."""
-
-    calls: int | None = None
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    cost: float | None = None
-    seconds: float | None = None
-
-
-class Said(Struct):
-    """The fields of an answer that are shown, whatever others a later build writes."""
-
-    status: Status
-    problem_id: str
-    domain: str
-    policy: str | None = None
-    answer: str | None = None
-    confidence: float | None = None
-    confidence_source: str | None = None
-    calibrated: float | None = None
-    usage: Spent | None = None
-
-
-def _answer(value: str | bytes) -> dict[str, Any]:
-    """What an answer says; nothing where anybody put what is none, which has a line all the same."""
-    try:
-        said: dict[str, Any] = to_builtins(decode(value, type=Said))
-    except ValueError:
-        return {}
-    return said
 
 
 # Lists read the few fields that they show, and do not decode events: a record of a build that knows

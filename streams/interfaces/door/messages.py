@@ -21,7 +21,7 @@ WORD = f"{ERRORS}message"
 """Header of a dead letter that says why it is one."""
 
 
-def as_answer(value: bytes) -> Answer | None:
+def as_answer(value: str | bytes) -> Answer | None:
     """An answer as it lies on its topic; none where another build, or anybody, wrote what is not one here."""
     # Whoever reads a topic must get past every message on it, or one of them would stop
     # all that come later. What is no JSON and no UTF-8 at all is told by errors of other kinds.
