@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from schemas.usage import Embedding, Usage
@@ -116,6 +117,17 @@ def _broken(word: str, room: int) -> list[str]:
 def count(number: int | None) -> str:
     """``1,223``, or a dash for what is unknown."""
     return "–" if number is None else f"{number:,}"
+
+
+def stamp(at_ms: int | None) -> str:
+    """A moment in UTC, or that it is unknown."""
+    # On Kafka whoever sends a message says when that was: at no time, or in a year that no calendar has.
+    try:
+        if at_ms is not None and at_ms >= 0:
+            return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (ValueError, OverflowError, OSError):
+        pass
+    return "unknown"
 
 
 def plural(number: int, noun: str) -> str:

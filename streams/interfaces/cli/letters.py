@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from schemas.letters import ERRORS
@@ -14,6 +13,7 @@ from streams.producing.sources import LINE_BYTES, SourceLine
 from streams.producing.subjects import UNREAD
 from streams.runtime.embedded.queries import letters as queries
 from streams.runtime.embedded.queries.letters import CUT, Refused
+from streams.views.words import stamp
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -101,7 +101,7 @@ class DeadLetter(Refused):
     @property
     def at(self) -> str:
         """When, in UTC."""
-        return datetime.fromtimestamp(self.at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return stamp(self.at_ms)
 
     def text(self) -> str:
         """Its bytes as text; what is no UTF-8 is shown by escapes."""

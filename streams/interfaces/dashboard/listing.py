@@ -133,7 +133,7 @@ def answers(log: SqliteLog, state: State, status: str, before: int) -> Leaf:
             policy=said.get("policy"),
             state=said.get("status", UNREADABLE),
             answer=said.get("answer"),
-            known=state.outcomes.of(row.episode),
+            known=state.outcomes.of(row.episode) if said else None,
             call_limit=None,
             began_ms=None,
             ended_ms=row.at_ms,

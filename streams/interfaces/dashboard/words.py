@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
 from schemas.events.codec import plain
 from schemas.identity import is_taken
 from streams.views.facts import headline
-from streams.views.words import clean, count, counted, graded, kilo, one_line, plural, two
+from streams.views.words import clean, count, counted, graded, kilo, one_line, plural, stamp, two
 
 # Unknown is never shown as 0: a dash or a word stands for it in every column.
 # What a model or a client wrote is escaped by templates; `clean` takes out what
@@ -22,7 +21,7 @@ UNKNOWN = "unknown"
 
 def ago(at_ms: int | None) -> str:
     """``3 s ago``, ``4 min ago``, ``2 h ago``, ``5 d ago``."""
-    if at_ms is None:
+    if at_ms is None or stamp(at_ms) == UNKNOWN:
         return UNKNOWN
     # A clock that was set back must not make a record come from the future.
     seconds = max(time.time() - at_ms / 1000, 0)
@@ -30,13 +29,6 @@ def ago(at_ms: int | None) -> str:
         if seconds >= size:
             return f"{seconds / size:.0f} {unit} ago"
     return f"{seconds:.0f} s ago"
-
-
-def stamp(at_ms: int | None) -> str:
-    """A moment in UTC, for machines and tooltips."""
-    if at_ms is None:
-        return ""
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def lasted(begin_ms: int | None, end_ms: int | None) -> str:

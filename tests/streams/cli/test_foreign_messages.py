@@ -130,6 +130,33 @@ def test_an_answer_with_a_field_of_another_form_stops_neither_pages_nor_consume(
     assert (told.code, told.err.count("[answer.unreadable]")) == (1, told.err.count("\n"))
 
 
+@pytest.mark.parametrize("at_ms", [-1, 10**15 * 2, 10**18])
+def test_a_message_of_no_time_or_of_one_that_no_calendar_has_stops_no_page(
+    foreign: Path, at_ms: int
+) -> None:
+    """On Kafka a client may say none, or count it in microseconds: first page, answers and letters were gone."""
+    put = PUT.replace(", 1, ", f", {at_ms}, ")
+    said = b'{"problem_id":"a","episode":"p/d/a/b","domain":"","policy":"x","status":"answered",'
+    more = b'"ended_by":"e","answer":"42","confidence":null,"usage":{}}'
+    change(foreign, put, "answers", "p/d/a/b", said + more)
+    change(foreign, put, "dead-letters", "z", b"{}")
+    pages = shown(foreign)
+    for path in ("/", "/answers", "/dead-letters"):
+        found = pages.get(path)
+        assert found.status_code == 200, (path, found.text)
+        assert 'title="unknown">unknown</time>' in found.text
+    told = call("dlq", "list", "--log", foreign)
+    assert (told.code, "unknown" in told.out) == (0, True)
+
+
+def test_of_what_is_no_answer_a_page_says_nothing_but_that(foreign: Path) -> None:
+    """It was withheld, and by a policy called None."""
+    page = shown(foreign).get("/answers").text
+    rows = [row for row in page.split("<tr>") if ">unreadable<" in row]
+    assert len(rows) == len(JUNK)
+    assert all("withheld" not in row and "None" not in row for row in rows)
+
+
 def test_the_view_of_answers_holds_those_that_are_some(tmp_path: Path) -> None:
     """Whoever reads the log with four lines of Python got `malformed JSON`, and no answer at all."""
     with closing(SqliteLog(tmp_path / "a.db", create=True)) as log:
