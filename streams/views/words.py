@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from schemas.usage import Embedding, Usage
@@ -167,9 +168,14 @@ def two(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
+def amount(value: float) -> str:
+    """``0.0123``, ``0.00001234``, ``12,345.67``: money as it is read off a bill, to its last hundredth from 1000 on."""
+    return f"{value:,.2f}" if value >= 1000 else f"{Decimal(f'{value:.4g}'):f}"
+
+
 def cost(value: float | None, known: bool = True) -> str:
     """``cost 0.0123``, or ``cost unknown``."""
-    return "cost unknown" if value is None or not known else f"cost {value:.4g}"
+    return "cost unknown" if value is None or not known else f"cost {amount(value)}"
 
 
 def spent(usage: Usage, limit: int | None = None) -> list[str]:

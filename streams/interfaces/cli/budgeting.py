@@ -13,7 +13,7 @@ from streams.interfaces.cli.output import flush, out, out_json
 from streams.interfaces.cli.setup import Models, budgets_of
 from streams.runtime.embedded.log import now_ms
 from streams.runtime.embedded.queries.spending import spent_since
-from streams.views.words import kilo, pad
+from streams.views.words import amount, kilo, pad
 
 UNLIMITED = Budget()
 
@@ -50,8 +50,8 @@ def show(log: str | None, given: Sequence[str], *, days: int, json: bool) -> int
         calls = f"{spent.calls:,}" + ("" if budget.calls is None else f" of {budget.calls:,}")
         tokens = kilo(spent.known_tokens)
         tokens += "" if budget.tokens is None else f" of {kilo(budget.tokens)}"
-        cost = "unknown" if spent.known_cost is None else f"{spent.known_cost:.4g}"
-        cost += "" if budget.cost is None else f" of {budget.cost:g}"
+        cost = "unknown" if spent.known_cost is None else amount(spent.known_cost)
+        cost += "" if budget.cost is None else f" of {amount(budget.cost)}"
         over = spent.over(budget)
         ends = "" if over is None else f"   spent ({over}): its problems wait for the next day"
         out(f"{day}  {pad(tenant, 16)}  calls {calls}   tokens {tokens}   cost {cost}{ends}")

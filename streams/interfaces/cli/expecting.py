@@ -19,7 +19,7 @@ from streams.interfaces.cli.config import display
 from streams.interfaces.cli.flags import FLAGS
 from streams.interfaces.cli.output import say
 from streams.runtime.embedded.queries import spending
-from streams.views.words import kilo, plural
+from streams.views.words import amount, kilo, plural
 
 if TYPE_CHECKING:
     from handlers.policies.base import Policy
@@ -49,7 +49,7 @@ class Each:
         """For so many problems, in words."""
         cost = "; cost unknown: --prices FILE says what tokens cost"
         if self.cost is not None:
-            cost = f"; cost about {self.cost * problems:.4g}"
+            cost = f"; cost about {amount(self.cost * problems)}"
         # Measured figures come with their number of episodes: a mean of two is to be read
         # otherwise than one of a thousand.
         if self.measured:

@@ -11,7 +11,18 @@ from urllib.parse import urlencode
 from schemas.events.codec import plain
 from schemas.identity import is_taken
 from streams.views.facts import headline
-from streams.views.words import clean, count, counted, graded, kilo, one_line, plural, stamp, two
+from streams.views.words import (
+    amount,
+    clean,
+    count,
+    counted,
+    graded,
+    kilo,
+    one_line,
+    plural,
+    stamp,
+    two,
+)
 
 # Unknown is never shown as 0: a dash or a word stands for it in every column.
 # What a model or a client wrote is escaped by templates; `clean` takes out what
@@ -80,7 +91,7 @@ def rate(value: float | None) -> str:
 
 def cost(value: float | None) -> str:
     """An amount, or that it is unknown."""
-    return UNKNOWN if value is None else f"{value:.4g}"
+    return UNKNOWN if value is None else amount(value)
 
 
 def size(value: int) -> str:

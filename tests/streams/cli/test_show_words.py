@@ -6,7 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.views.words import cells, clean, cut, kilo, one_line, pad, ranges, spark, wrap
+from streams.views.words import (
+    amount,
+    cells,
+    clean,
+    cost,
+    cut,
+    kilo,
+    one_line,
+    pad,
+    ranges,
+    spark,
+    wrap,
+)
 
 ANY = st.text(st.characters(), max_size=60)
 STEERING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -71,3 +83,21 @@ def test_runs_of_ids() -> None:
 
 def test_bars() -> None:
     assert spark([0.0, 0.5, 1.0]) == "▁▅█"
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (0.0, "0"),
+        (0.0123, "0.0123"),
+        (0.00001234, "0.00001234"),
+        (12.3456, "12.35"),
+        (999.96, "1000"),
+        (12345.678, "12,345.68"),
+        (1e7, "10,000,000.00"),
+    ],
+)
+def test_an_amount_is_never_said_in_powers_of_ten(value: float, said: str) -> None:
+    """12,345.68 was ``1.235e+04``: nobody checks that against a bill."""
+    assert amount(value) == said
+    assert cost(value) == f"cost {said}"

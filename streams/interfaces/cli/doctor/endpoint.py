@@ -30,7 +30,7 @@ from streams.interfaces.cli.doctor.specimens import CAP, How, Read, Specimen, sp
 from streams.interfaces.cli.errors import FAILED, OK, usage
 from streams.interfaces.cli.output import out, out_json, say
 from streams.interfaces.cli.setup import Models, as_cli, policy_of, price_hint, world_of
-from streams.views.words import one_line, plural, spent
+from streams.views.words import amount, one_line, plural, spent
 
 EPISODE = "doctor"
 SHOWN = 100
@@ -53,7 +53,7 @@ class Expected:
         if self.most_cost is None:
             cost = f"cost unknown: {price_hint(self.unpriced[0]).partition('. ')[0]}"
         else:
-            cost = f"cost at most {self.most_cost:.4g}"
+            cost = f"cost at most {amount(self.most_cost)}"
         return (
             f"{plural(self.calls, 'role')}: {self.calls} to {self.most_calls} calls, prompts of about "
             f"{self.prompt_tokens:,} tokens if each is asked once, replies of at most "
