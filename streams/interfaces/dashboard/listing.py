@@ -32,7 +32,7 @@ class ListedEpisode:
     domain: str
     policy: str | None
     state: str
-    """waiting, running, or how it ended."""
+    """waiting, running, parked, cancelled, or how it ended."""
     answer: str | None
     known: Known | None
     """What is known of the answer; nothing where there is none to be graded."""
@@ -65,7 +65,8 @@ def episodes(log: SqliteLog, state: State, wanted: Mapping[str, str], before: in
         said = _json(row.admitted).get("problem", {})
         began, ended, episode = _json(row.opened), _json(row.closed), row.episode
         limits: dict[str, Any] = began.get("limits") or {}
-        waiting = "cancelled" if row.taken_out else "running" if row.opened else "waiting"
+        begun = "running" if row.opened else "waiting"
+        waiting = "cancelled" if row.taken_out else "parked" if row.parked else begun
         # A batch or a probe answers no problem of anybody's: there is nothing to be right or wrong.
         is_graded = bool(ended) and episode.startswith("p/")
         line = ListedEpisode(

@@ -42,6 +42,7 @@ STATES: Final = (
     ("", "all"),
     ("running", "running"),
     ("waiting", "waiting"),
+    ("parked", "parked"),
     ("cancelled", "cancelled"),
     ("closed", "closed"),
     ("failed", "failed"),

@@ -3,6 +3,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 
 from schemas.events.episode import EpisodeOpened, ProblemAdmitted
 from schemas.problem import Limits
+from state.folds.state import State
+from streams.interfaces.dashboard import listing
 from streams.runtime.embedded.log import SqliteLog
 from tests.streams.cli.calling import call, log_of
 
@@ -143,6 +146,23 @@ def test_a_parked_episode_is_shown_with_its_reason(episode: str) -> None:
     assert found["state"] == "warn"
     assert found["detail"] == (f"{episode}: PolicyChanged: opened with cot@0; installed is cot@2")
     assert found["todo"].startswith(f"metalogue doctor --adopt {episode} --log a.db; or")
+
+
+def test_lists_of_the_dashboard_tell_it_from_what_runs(episode: str) -> None:
+    """It stood there as running, for good, while its own page said that it is parked."""
+
+    def listed(state: str) -> list[tuple[str, str]]:
+        with closing(SqliteLog("a.db")) as log:
+            leaf = listing.episodes(log, State(), {"state": state}, listing.NEWEST)
+            return [(line.name, line.state) for line in leaf.lines]
+
+    assert listed("")[1:] == [("q8", "parked")]
+    assert (listed("parked"), listed("running")) == ([("q8", "parked")], [])
+    assert call("doctor", "--adopt", "q8", "--log", "a.db").code == 0
+    assert (listed("parked"), listed("running")) == ([], [("q8", "running")])
+    assert call(*WORK, "--log", "a.db").code == 1
+    assert call("doctor", "--void", episode, "--log", "a.db").code == 0
+    assert (listed("parked"), listed("cancelled")) == ([], [("q8", "cancelled")])
 
 
 def test_adopted_it_is_tried_again(episode: str) -> None:

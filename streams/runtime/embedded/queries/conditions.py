@@ -12,6 +12,8 @@ TIMES_PARKED = """(select count(*) from records p
     where p.episode = a.episode and p.kind = 'episode.parked')"""
 TIMES_ADOPTED = """(select count(*) from records d
     where d.episode = a.episode and d.kind = 'episode.adopted')"""
+IS_PARKED = f"{TIMES_PARKED} > {TIMES_ADOPTED}"
+"""It waits for a person; each time that one takes it up again leaves an ``adopted`` of its own."""
 IS_PUT = """(partition = 0
     or exists (select 1 from messages m where m.topic = 'problems' and m.key = a.episode))"""
 """It is a worker's: also what a solve began that was killed, once somebody has put the same problem for workers."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from streams.runtime.embedded.queries.conditions import IS_TAKEN_OUT
+from streams.runtime.embedded.queries.conditions import IS_PARKED, IS_TAKEN_OUT
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -13,16 +13,21 @@ if TYPE_CHECKING:
 # Pages go by offset and not by number: a page that is looked at stays the same while new episodes come in, and the
 # thousandth costs as much as the first.
 EPISODES = f"""
-select a.offset, a.episode, a.at_ms, a.body, o.body, o.at_ms, c.body, c.at_ms, {IS_TAKEN_OUT}
+select a.offset, a.episode, a.at_ms, a.body, o.body, o.at_ms, c.body, c.at_ms,
+    case when c.offset is null then {IS_TAKEN_OUT} else false end,
+    case when c.offset is null then {IS_PARKED} else false end
   from records a
   left join records o on o.episode = a.episode and o.address = 'opened'
   left join records c on c.episode = a.episode and c.address = 'closed'
   where a.address = 'admitted' and a.offset < :before {{wanted}} order by a.offset desc limit :rows
 """
+GOES_ON = f"not ({IS_TAKEN_OUT} or {IS_PARKED})"
+# By cases, for SQLite would look at all records of every episode before it looks whether that is closed.
 WANTED: Final[Mapping[str, str]] = {
-    "waiting": f"and o.offset is null and not {IS_TAKEN_OUT}",
-    "running": f"and o.offset is not null and c.offset is null and not {IS_TAKEN_OUT}",
-    "cancelled": f"and c.offset is null and {IS_TAKEN_OUT}",
+    "waiting": f"and case when c.offset is null and o.offset is null then {GOES_ON} end",
+    "running": f"and case when c.offset is null and o.offset is not null then {GOES_ON} end",
+    "parked": f"and case when c.offset is null then {IS_PARKED} end",
+    "cancelled": f"and case when c.offset is null then {IS_TAKEN_OUT} end",
     "closed": "and c.offset is not null",
     "failed": "and json_extract(c.body, '$.status') = 'failed'",
     "exhausted": "and json_extract(c.body, '$.status') = 'exhausted'",
@@ -35,7 +40,7 @@ FILTERS: Final[Mapping[str, str]] = {
     "or json_extract(a.body, '$.problem.id') = :text)",
 }
 SIDE = """
-select o.offset, o.episode, o.at_ms, null, o.body, o.at_ms, c.body, c.at_ms, false from records o
+select o.offset, o.episode, o.at_ms, null, o.body, o.at_ms, c.body, c.at_ms, false, false from records o
   left join records c on c.episode = o.episode and c.address = 'closed'
   where o.episode >= :first and o.episode < :end and o.address = :address and o.offset < :before
   order by o.offset desc limit :rows
@@ -69,6 +74,7 @@ class Listed(NamedTuple):
     closed: str | None
     closed_ms: int | None
     taken_out: bool
+    parked: bool
 
 
 class ListedAnswer(NamedTuple):
