@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Generator
@@ -15,7 +16,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.pace import soon
-from tests.streams.cli.calling import call, copied, process
+from tests.streams.cli.calling import call, copied, process, work
 from tests.streams.dashboard.conftest import SHOTS
 from tests.streams.dashboard.logs import IMAGE, SCRIPT, hostile, many
 from tests.streams.dashboard.serving import Site, serving
@@ -168,6 +169,30 @@ def test_a_script_in_a_problem_or_a_reply_is_inert(browser: Browser, tmp_path: P
         expect(page.locator(".problem")).to_contain_text(f"{SCRIPT} {IMAGE}")
         page.goto(f"{site.url}/episode/at?id={name}&at=0")
         expect(page.locator(".reply")).to_contain_text(SCRIPT)
+
+
+def test_a_text_runs_from_right_to_left_where_it_is_written_so(
+    browser: Browser, tmp_path: Path
+) -> None:
+    path, source = tmp_path / "hebrew.db", tmp_path / "in.jsonl"
+    asked = "\u05db\u05de\u05d4 \u05d4\u05dd 17 + 25?"
+    source.write_text(json.dumps({"id": "p", "problem": asked}))
+    assert call("produce", source, "--policy", "cot", "--log", path).code == 0
+    work(path)
+    # Where the first letter of a text stands, and where the sign that ends it.
+    ends = """(each) => [0, 14].map((at) => {
+      const range = document.createRange();
+      range.setStart(each.firstChild, at);
+      range.setEnd(each.firstChild, at + 1);
+      return range.getBoundingClientRect().left;
+    })"""
+    with serving(path) as site, opened(browser) as page:
+        page.goto(f"{site.url}/episode?id=p")
+        first, last = page.locator(".problem").evaluate(ends)
+        assert last < first
+        page.goto(f"{site.url}/episodes")
+        first, last = page.locator("td.text").first.evaluate(ends)
+        assert last < first
 
 
 def test_ten_thousand_episodes_stay_responsive(
