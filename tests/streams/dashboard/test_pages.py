@@ -208,6 +208,8 @@ def test_what_is_not_there_is_said_so(site: Site) -> None:
         assert site.get(path).status == 404, path
     for path in ("/episodes?before=x", "/items?at=-1&from=x", "/answers?status=%00", "/?%ff=%fe"):
         assert site.get(path).status == 200, path
+    # It said how one comes by an answer, where no answer had failed.
+    assert "No such answer." in site.get("/answers?status=failed").text
 
 
 def test_only_names_of_this_machine_are_answered(site: Site) -> None:
