@@ -65,6 +65,14 @@ def test_lists_of_the_dashboard_tell_it_from_what_waits(waiting: Path) -> None:
             assert {line.state for line in leaf.lines} <= {"cancelled"}
 
 
+def test_what_waits_is_found_by_its_policy(waiting: Path) -> None:
+    """The list named its policy, and showed nothing where that one was asked for."""
+    with closing(SqliteLog(waiting)) as log:
+        for policy, names in (("cot", ["q1"]), ("mc2", [])):
+            leaf = listing.episodes(log, State(), {"policy": policy}, listing.NEWEST)
+            assert [line.name for line in leaf.lines] == names
+
+
 def test_what_has_ended_is_told_by_its_place_and_the_rest_is_cancelled(waiting: Path) -> None:
     work(waiting)
     done = call("cancel", "q1", "--log", waiting)

@@ -34,7 +34,9 @@ WANTED: Final[Mapping[str, str]] = {
     "abstained": "and json_extract(c.body, '$.status') = 'abstained'",
 }
 FILTERS: Final[Mapping[str, str]] = {
-    "policy": "and json_extract(o.body, '$.policy') = :policy",
+    # One that was not begun has the policy that its problem names.
+    "policy": "and coalesce(json_extract(o.body, '$.policy'), "
+    "json_extract(a.body, '$.problem.policy')) = :policy",
     "domain": "and json_extract(a.body, '$.problem.domain') = :domain",
     "text": "and (instr(lower(json_extract(a.body, '$.problem.problem')), lower(:text)) "
     "or json_extract(a.body, '$.problem.id') = :text)",
