@@ -17,7 +17,6 @@ from streams.runtime.embedded.queries import lists
 from streams.runtime.embedded.queries.figures import UNREADABLE
 
 PAGE: Final = 50
-EXCERPT: Final = 160
 NEWEST: Final = 1 << 62
 
 
@@ -73,7 +72,7 @@ def episodes(log: SqliteLog, state: State, wanted: Mapping[str, str], before: in
             offset=row.offset,
             episode=episode,
             name=said.get("id") or name_of(episode),
-            problem=str(said.get("problem", ""))[:EXCERPT],
+            problem=str(said.get("problem", "")),
             domain=said.get("domain", ""),
             policy=began.get("policy") or said.get("policy"),
             state=ended.get("status", waiting),

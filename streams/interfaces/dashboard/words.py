@@ -28,6 +28,8 @@ from streams.views.words import (
 # What a model or a client wrote is escaped by templates; `clean` takes out what
 # could steer a terminal or hide in a browser.
 UNKNOWN = "unknown"
+EXCERPT = 160
+"""Characters of a text that a line of a list shows."""
 
 
 def ago(at_ms: int | None) -> str:
@@ -75,6 +77,11 @@ def points(value: float | None) -> str:
 def known(value: bool | None) -> str:
     """Right or wrong, where anybody can judge."""
     return "not judged" if value is None else "right" if value else "wrong"
+
+
+def excerpt(text: str) -> str:
+    """The beginning of a text, for one line of a list: fifty whole ones would be megabytes each second."""
+    return text if len(text) <= EXCERPT else f"{text[:EXCERPT].rstrip()}…"
 
 
 def plainly(value: Any) -> str:
@@ -130,6 +137,7 @@ FILTERS: Mapping[str, Callable[..., str]] = {
     "points": points,
     "known": known,
     "graded": graded,
+    "excerpt": excerpt,
     "plainly": plainly,
     "rate": rate,
     "cost": cost,
