@@ -121,7 +121,9 @@ class Figures:
     @property
     def total(self) -> int:
         """Problems that were produced, and that can come to an answer."""
-        return max(self.problems - self.refused, self.admitted)
+        # A log on Kafka is read partition by partition: an end may be there before its beginning.
+        left = max(self.problems - self.refused, self.admitted) - len(self.taken_out)
+        return max(left, self.closed)
 
     @property
     def worked(self) -> list[BatchFigures]:

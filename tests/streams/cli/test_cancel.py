@@ -20,9 +20,11 @@ from streams.engine.policies import find
 from streams.interfaces.dashboard import listing
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.worker import Worker
+from streams.telemetry.counts import Counts
 from tests.pace import soon
 from tests.pupil import Numbers
 from tests.streams.cli.calling import call, work
+from tests.streams.cli.test_foreign_messages import shown
 
 
 @pytest.fixture
@@ -63,6 +65,17 @@ def test_lists_of_the_dashboard_tell_it_from_what_waits(waiting: Path) -> None:
             leaf = listing.episodes(log, State(), {"state": state}, listing.NEWEST)
             assert [line.name for line in leaf.lines] == names
             assert {line.state for line in leaf.lines} <= {"cancelled"}
+
+
+def test_it_is_none_of_those_that_are_to_be_closed(waiting: Path) -> None:
+    """``closed 1/2`` stood there for good, and nowhere why."""
+    call("produce", "-", "--follow", "--log", waiting, given=b'{"id": "q2", "problem": "1 + 1?"}\n')
+    call("cancel", "q1", "--log", waiting)
+    work(waiting)
+    with closing(Counts(waiting)) as counts:
+        figures = counts.read_all()
+        assert (figures.closed, figures.total) == (1, 1)
+    assert "1 cancelled" in shown(waiting).get("/").text
 
 
 def test_what_waits_is_found_by_its_policy(waiting: Path) -> None:
