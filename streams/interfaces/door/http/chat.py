@@ -23,8 +23,12 @@ WHO = {
     "assistant": "Assistant",
 }
 
-TURN = re.compile(rf"^[\W_]*(?:{'|'.join({*WHO.values()})})[\W_]*[:：﹕︰]", re.IGNORECASE)
-"""A line that could be taken for the beginning of somebody's turn."""
+TURN = re.compile(
+    rf"^[\W_]*(?:{'|'.join({*WHO.values()})})(?:[\W_]*\([^()]{{0,80}}\))?[\W_]*[:：﹕︰]",
+    re.IGNORECASE,
+)
+"""A line that could be taken for the beginning of somebody's turn, with his name or without."""
+NAME_CHARS = 64
 
 
 # These models take what OpenAI's clients send, and no more of it than is worked with.
@@ -53,6 +57,7 @@ class Message(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     role: Literal["system", "developer", "user", "assistant"]
+    name: str | None = Field(default=None, description="Which of several users, or of others.")
     content: str | list[Part] | None = None
     refusal: str | None = None
     audio: Any = None
@@ -68,6 +73,13 @@ class Message(BaseModel):
         if self.audio and not self.text:
             raise ValueError("audio cannot be worked on: say in words what was spoken")
         return self
+
+    @property
+    def who(self) -> str:
+        """Whose turn it is: of several in one role each has a name."""
+        # What stands there must not end the line, or speak for somebody else.
+        name = re.sub(r"[^\w.-]+", "_", self.name or "")[:NAME_CHARS].strip("_")
+        return f"{WHO[self.role]} ({name})" if name else WHO[self.role]
 
     @property
     def text(self) -> str:
@@ -169,7 +181,7 @@ def problem_of(messages: Sequence[Message]) -> str:
     for each in messages:
         # What a user of an application writes must not speak as the application does.
         apart = any(map(TURN.match, each.text.splitlines()))
-        turns.append(f"{WHO[each.role]}: {tagged('said', each.text) if apart else each.text}")
+        turns.append(f"{each.who}: {tagged('said', each.text) if apart else each.text}")
     return "\n\n".join(turns)[: PROBLEM_CHARS + 1]
 
 
