@@ -157,28 +157,6 @@ def test_of_what_is_no_answer_a_page_says_nothing_but_that(foreign: Path) -> Non
     assert all("withheld" not in row and "None" not in row for row in rows)
 
 
-def test_lists_show_the_beginning_of_a_long_answer(tmp_path: Path) -> None:
-    """Answers of 65,536 characters made a page of megabytes, which browsers fetch again with each change."""
-    path = spoilt(tmp_path / "a.db")
-    long = f"begins {'x' * 60_000}"
-    change(
-        path,
-        "update records set body = json_set(body, '$.answer', ?) where kind = 'episode.closed'",
-        long,
-    )
-    change(
-        path,
-        "update messages set value = json_set(cast(value as text), '$.answer', ?) where topic = 'answers'",
-        long,
-    )
-    pages = shown(path)
-    for address in ("/", "/answers", "/episodes"):
-        text = pages.get(address).text
-        assert len(text) < 60_000, address
-        assert "begins xxx" in text
-        assert "xxx…" in text
-
-
 def test_the_view_of_answers_holds_those_that_are_some(tmp_path: Path) -> None:
     """Whoever reads the log with four lines of Python got `malformed JSON`, and no answer at all."""
     with closing(SqliteLog(tmp_path / "a.db", create=True)) as log:
