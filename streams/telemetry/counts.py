@@ -94,7 +94,9 @@ class Counts(Reader):
         # On Kafka the problems lie with the brokers. Of a log that no intake has
         # read, all of them wait.
         unread = (counts.unread_on_kafka(log), counts.unread(log, "problems", "intake"))
-        intake = next((lag for lag in unread if lag is not None), found.problems - found.admitted)
+        # What was solved at once was never put there.
+        unadmitted = max(found.problems - found.admitted, 0)
+        intake = next((lag for lag in unread if lag is not None), unadmitted)
         # Those that are parked or taken out wait for a person or for nobody, and not for a worker.
         left = found.held.keys() | found.taken_out
         folded = folded_upto(log.path)
@@ -103,7 +105,7 @@ class Counts(Reader):
             "intake": intake,
             "driver": max(found.admitted - found.closed - len(left), 0),
             "relay": max(found.closed - given, 0),
-            "learner": len(found.open),
+            "learner": len(found.unlearned),
             "consume": counts.unread(log, "answers", "group/*"),
             "projector": None if folded is None else max(log.end() - folded, 0),
         }

@@ -115,6 +115,8 @@ class Figures:
     member_of: dict[str, BatchFigures] = field(default_factory=dict[str, BatchFigures])
     open: dict[str, Spent] = field(default_factory=dict[str, Spent])
     """What closed episodes spent that are in no closed batch yet."""
+    unlearned: set[str] = field(default_factory=set[str])
+    """Those of them that a batch waits for: from what was solved beside the worker nobody learns."""
     waits: list[str] = field(default_factory=list[str])
     """Why calls wait just now."""
 
@@ -144,6 +146,8 @@ class Figures:
                 self.admitted += 1
             case "episode.closed" if topic == "events" and episode.startswith("p/"):
                 self._closed(episode, orjson.loads(body))
+            case "reflected":
+                self.unlearned.add(episode)
             case "episode.parked" | "episode.adopted":
                 self.held[episode] += 1 if kind == "episode.parked" else -1
                 # Below zero falls an episode that a person cancelled without its ever
@@ -189,6 +193,7 @@ class Figures:
         of = dict(zip(body["members"], body["outcomes"], strict=True))
         members: list[str] = [each for each in of if not is_taken(each)]
         spent = [self.open.pop(member, Spent()) for member in members]
+        self.unlearned.difference_update(members)
         each = tuple(zip(members, spent, strict=True))
         batch = BatchFigures(body["scope"], body["batch"], len(members), sum(spent, Spent()), each)
         self.batches[batch.scope, batch.number] = batch

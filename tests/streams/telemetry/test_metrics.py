@@ -86,6 +86,15 @@ def test_counters_say_what_the_log_says(worked: Path) -> None:
     assert set(lags.values()) == {0.0}
 
 
+def test_what_was_solved_at_once_waits_before_no_stage(tmp_path: Path) -> None:
+    """It was never put, and nobody learns from it: one was less than none before intake, the other one for good."""
+    path = tmp_path / "a.db"
+    assert call("solve", "What is 1 + 1?", "--backbone", "rehearsal", "--log", path).code == 0
+    found = parsed(counted(path))
+    lags = {dict(ls)["stage"]: v for (name, ls), v in found.items() if "stage_lag" in name}
+    assert set(lags.values()) == {0.0}
+
+
 def test_replay_adds_nothing_to_any_counter(worked: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     copied(worked, path)

@@ -20,10 +20,12 @@ select topic, substr(episode, 1, 2), count(*), total(json_extract(body, '$.promp
     count(json_extract(body, '$.cost'))
   from records where offset > ? and offset <= ? and kind = 'completed' and {MADE} group by 1, 2
 """
+# That an episode is to be learned from counts, and not what it says of itself, which is long.
 FACTS = """
-select kind, topic, episode, body from records where offset > ? and offset <= ? and kind in (
-    'problem.admitted', 'episode.closed', 'episode.parked', 'episode.adopted', 'batch.closed',
-    'memory.versioned', 'lesson.distilled', 'knowledge.consolidated', 'graded') order by offset
+select kind, topic, episode, case kind when 'reflected' then '{}' else body end from records
+  where offset > ? and offset <= ? and kind in ('problem.admitted', 'episode.closed', 'reflected',
+    'episode.parked', 'episode.adopted', 'batch.closed', 'memory.versioned', 'lesson.distilled',
+    'knowledge.consolidated', 'graded') order by offset
 """
 LATENCIES = f"""
 select json_extract(body, '$.model'), case {{buckets}} else {{last}} end, count(*),
