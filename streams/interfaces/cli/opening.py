@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 DEFAULT_LOG = "sqlite:metalogue.db"
 OTHER_LOG = "Name another file. A log of another build is read by what that build's log cat writes: jsonl:PATH"
 
+LINES = (
+    "jsonl:PATH reads what log cat writes, also packed by xz or gzip; a log of SQLite is read by sqlite:PATH, "
+    "and a folder of segments by log unpack"
+)
+
 
 def log_path(url: str) -> str:
     """The path of an embedded log. Raises a usage error that says how to spell it right."""
@@ -95,7 +100,7 @@ def open_log(
         except FileNotFoundError as error:
             raise usage(f"no log at {lines}", field="--log", error="log.missing") from error
         except BadLine as error:
-            raise usage(str(error), field="--log", error="log.format") from error
+            raise usage(str(error), field="--log", error="log.format", hint=LINES) from error
     # Noted for the errors to come: SQLite says what is wrong with a file, but never with which.
     path = FLAGS.log = log_path(url)
     if create:

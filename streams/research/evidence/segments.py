@@ -19,6 +19,7 @@ import orjson
 
 from streams.runtime.embedded.imported import BAD
 from streams.runtime.embedded.lines import lines_of, put
+from streams.runtime.embedded.packed import MOST_LINE, MOST_UNPACKED, unpacked
 from streams.runtime.embedded.queries.messages import message_at
 from streams.runtime.embedded.queries.rows import admitted_upto, record_at
 
@@ -26,12 +27,6 @@ if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
 ENDING = ".jsonl.xz"
-MOST_LINE = 64 << 20
-MOST_UNPACKED = 4 << 30
-"""Bytes of a line and of a whole segment: it may come from anybody, and 100 KB of it can unpack to gigabytes."""
-MOST_TO_DECODE = 128 << 20
-"""Bytes that a decoder may hold. Our own segments take 65 MiB."""
-AT_ONCE = 1 << 20
 
 
 class BadSegment(ValueError):
@@ -65,8 +60,8 @@ class Segments:
         """Every line of all segments. Raises ``BadSegment`` for one that cannot be read."""
         for file in self.files():
             try:
-                yield from map(orjson.loads, _unpacked(file))
-            except (lzma.LZMAError, EOFError, ValueError) as error:
+                yield from map(orjson.loads, unpacked(file))
+            except ValueError as error:
                 raise BadSegment(f"{file}: {error}") from error
 
     def restore(self, log: SqliteLog) -> int:
@@ -157,32 +152,6 @@ def alone_in(folder: Path) -> Generator[None]:
         raise BadSegment(f"another process packs a log into {folder}") from error
     finally:
         os.close(held)
-
-
-def _unpacked(file: Path) -> Iterator[bytes]:
-    """The lines of a segment. Raises ``ValueError``, ``EOFError`` or ``LZMAError``, which do not name it."""
-    # Not `lzma.open`, which lets a file say how much memory it is read with.
-    decoder, whole, rest = lzma.LZMADecompressor(lzma.FORMAT_XZ, MOST_TO_DECODE), 0, bytearray()
-    with file.open("rb") as opened:
-        while not decoder.eof:
-            packed = opened.read(AT_ONCE) if decoder.needs_input else b""
-            if decoder.needs_input and not packed:
-                raise EOFError("it is cut off")
-            more = decoder.decompress(packed, AT_ONCE)
-            whole += len(more)
-            if whole > MOST_UNPACKED:
-                raise ValueError(f"it unpacks to more than {MOST_UNPACKED:,} bytes")
-            *lines, last = more.split(b"\n")
-            for line in lines:
-                yield bytes(rest + line)
-                rest.clear()
-            rest += last
-            if len(rest) > MOST_LINE:
-                raise ValueError(f"a line in it is longer than {MOST_LINE:,} bytes")
-        if decoder.unused_data or opened.read(1):
-            raise ValueError("more stands behind what is packed")
-    if rest:
-        yield bytes(rest)
 
 
 def _name(number: int) -> str:

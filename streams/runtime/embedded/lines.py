@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import orjson
 
@@ -14,6 +14,17 @@ if TYPE_CHECKING:
     from streams.replay.cut import Cut
     from streams.runtime.embedded.log import SqliteLog
 
+TYPES: dict[str, tuple[type[Any], str]] = {
+    **dict.fromkeys(("offset", "at_ms", "partition", "epoch"), (int, "a whole number")),
+    **dict.fromkeys(("event", "headers"), (dict, "an object")),
+    **dict.fromkeys(
+        ("topic", "episode", "address", "kind", "body", "key", "value", "bytes", "token", "place"),
+        (str, "a text"),
+    ),
+}
+"""What the fields of a line are, and how that is said."""
+CLOCK = range(-62_135_596_800_000, 253_402_300_800_000)
+"""Milliseconds of the years 1 to 9999, which are all that a clock can show."""
 NAMES = ("offset", "topic", "partition", "epoch", "episode", "address", "kind", "at_ms")
 RECORD = "insert into main.records values (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 MESSAGE = "insert into main.messages values (?, ?, ?, ?, ?, ?)"
@@ -96,14 +107,9 @@ def lines_of(
 def put(log: SqliteLog, line: dict[str, Any]) -> None:
     """Put a line on a log where it stood before. Who put all of them unlocks the log.
 
-    Raises what ``imported.BAD`` names for a line that is none of a log.
+    Raises what ``imported.BAD`` names for a line that is none of a log; a ``ValueError`` names the field.
     """
-    # SQLite takes any value in any column, and whoever reads the log could not say which line it came from.
-    for name, kind in (("offset", int), ("at_ms", int), ("headers", dict)):
-        if name in line and type(line[name]) is not kind:
-            raise ValueError(
-                f"{name}: expected {'an object' if kind is dict else 'a whole number'}"
-            )
+    _need(line)
     if "keyed" in line:
         # By this table a log is known to be one with keys, so no other import may make it.
         log.db.execute(_KEEPS)
@@ -126,3 +132,28 @@ def put(log: SqliteLog, line: dict[str, Any]) -> None:
         topic, partition, offset = line["lies"]
         log.db.execute(LAIN)
         log.db.execute(LIES, (line["offset"], topic, partition, offset))
+
+
+def _need(line: object) -> None:
+    """Raises a ``ValueError`` that names the first field of a line which is missing or of another type."""
+    if not isinstance(line, dict):
+        raise ValueError("expected an object")
+    said = cast("dict[str, Any]", line)
+    needed: tuple[str, ...]
+    if "episode" in said:
+        needed = (*NAMES, "event")
+    elif "keyed" in said:
+        needed = KEYED
+    elif "value" in said or "bytes" in said:
+        needed = ("offset", "topic", "key", "at_ms", "headers")
+    else:
+        raise ValueError("neither a record (episode, event) nor a message (key, value)")
+    for name in needed:
+        if name not in said:
+            raise ValueError(f"{name}: missing")
+    # SQLite takes any value in any column, and whoever reads the log could not say which line it came from.
+    for name, (kind, called) in TYPES.items():
+        if name in said and type(said[name]) is not kind:
+            raise ValueError(f"{name}: expected {called}")
+    if said.get("at_ms", 0) not in CLOCK:
+        raise ValueError("at_ms: no time between the years 1 and 9999, in milliseconds since 1970")

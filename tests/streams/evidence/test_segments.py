@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from streams.replay.digest import log_digest
 from streams.research.evidence import segments as module
 from streams.research.evidence.segments import BadSegment, Segments
+from streams.runtime.embedded import packed
 from streams.runtime.embedded.lines import lines_of, put
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.queries.spending import waiting
@@ -166,8 +167,8 @@ def test_a_segment_that_unpacks_to_more_than_a_log_has_is_named_before_it_fills_
     tmp_path: Path, most: str, line: bytes, preset: int, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A hundred kilobytes may come to gigabytes, and the file may come from anybody."""
-    monkeypatch.setattr(module, most, 4 << 20)
-    monkeypatch.setattr(module, "AT_ONCE", 1 << 16)
+    monkeypatch.setattr(packed, most, 4 << 20)
+    monkeypatch.setattr(packed, "AT_ONCE", 1 << 16)
     (tmp_path / "0001.jsonl.xz").write_bytes(lzma.compress(line * 4, preset=preset))
     tracemalloc.start()
     try:

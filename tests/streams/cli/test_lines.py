@@ -1,0 +1,102 @@
+"""Logs that are handed over as a file of lines: packed or not, and what is said of files that are none."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streams.runtime.embedded import packed
+from tests.streams.cli.calling import call
+from tests.streams.cli.learned import made
+
+
+def lines() -> list[dict[str, Any]]:
+    return call("log", "cat", "--log", made()).rows
+
+
+@pytest.mark.parametrize("pack", [lzma.compress, gzip.compress])
+def test_packed_lines_are_read_as_plain_ones(folder: Path, pack: Any) -> None:
+    (folder / "anything").write_bytes(pack(call("log", "cat", "--log", made()).raw))
+    read = call("log", "digest", "--log", f"jsonl:{folder / 'anything'}")
+    assert (read.code, read.out) == (0, call("log", "digest", "--log", made()).out)
+
+
+@pytest.mark.parametrize("pack", [lzma.compress, gzip.compress])
+@pytest.mark.parametrize(
+    ("most", "line", "told"),
+    [
+        ("MOST_LINE", b" " * (8 << 20), "a line in it is longer than 1,048,576 bytes"),
+        ("MOST_UNPACKED", b"{}\n" * (4 << 20), "it unpacks to more than 1,048,576 bytes"),
+    ],
+)
+def test_packed_lines_that_would_fill_the_memory_are_refused(
+    folder: Path, pack: Any, most: str, line: bytes, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packed, most, 1 << 20)
+    (folder / "a").write_bytes(pack(line))
+    with pytest.raises(packed.Unreadable, match=told):
+        for _ in packed.unpacked(folder / "a"):
+            pass
+
+
+@pytest.mark.parametrize("pack", [lzma.compress, gzip.compress])
+def test_what_is_cut_off_or_goes_on_is_no_log(folder: Path, pack: Any) -> None:
+    whole = pack(os.urandom(1 << 16).hex().encode())
+    for raw, told in ((whole[:-9], "it is cut off"), (whole + whole, "more stands behind")):
+        (folder / "a").write_bytes(raw)
+        done = call("log", "stats", "--log", f"jsonl:{folder / 'a'}")
+        assert (done.code, told in done.err, "[log.format, exit 2]" in done.err) == (2, True, True)
+
+
+@pytest.mark.parametrize(
+    ("raw", "told"),
+    [
+        (b"PK\x03\x04and more", "a: this is a zip archive, and no log as JSON Lines"),
+        (b"SQLite format 3\0", "a: this is a file of SQLite, and no log as JSON Lines"),
+        (b"\x89PNG\r\n\x1a\n", "a:1: not a line of a log: not JSON"),
+        (b"id,problem\n1,2\n", "a:1: not a line of a log: not JSON"),
+        (b"[1]\n", "a:1: not a line of a log: expected an object"),
+        (b'{"id":"1","problem":"2"}\n', "a:1: not a line of a log: neither a record (episode, ev"),
+    ],
+)
+def test_a_file_that_is_no_log_is_called_what_it_is(folder: Path, raw: bytes, told: str) -> None:
+    (folder / "a").write_bytes(raw)
+    done = call("log", "stats", "--log", f"jsonl:{folder / 'a'}")
+    assert (done.code, told in done.err, "jsonl:PATH reads what log cat writes" in done.err) == (
+        2,
+        True,
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("has", "change", "told"),
+    [
+        ("event", {"event": [1]}, "event: expected an object"),
+        ("event", {"event": {"kind": "x"}, "kind": "episode.opened"}, "episode.opened: "),
+        ("event", {"at_ms": 9 * 10**18}, "at_ms: no time between the years 1 and 9999"),
+        ("value", {"at_ms": -(9 * 10**18)}, "at_ms: no time between the years 1 and 9999"),
+        ("event", {"episode": 5}, "episode: expected a text"),
+        ("event", {"partition": "x"}, "partition: expected a whole number"),
+        ("value", {"key": ["1"]}, "key: expected a text"),
+    ],
+)
+def test_a_line_that_is_wrong_is_named_with_its_field(
+    folder: Path, has: str, change: dict[str, Any], told: str
+) -> None:
+    rows = lines()
+    at = next(at for at, row in enumerate(rows) if has in row)
+    rows[at] = {name: each for name, each in rows[at].items() if name != "body"} | change
+    (folder / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    for command in ("verify", "log stats", "analyse"):
+        done = call(*command.split(), "--log", f"jsonl:{folder / 'a.jsonl'}")
+        assert (done.code, f"a.jsonl:{at + 1}: not a line of a log: {told}" in done.err) == (
+            2,
+            True,
+        ), done.err
