@@ -297,10 +297,13 @@ def endpoint() -> dict[str, dict[str, Any]]:
 
 def show(log: str | None, *, as_json: bool) -> None:
     """``config show``."""
+    from streams.interfaces.cli.opening import is_missing
     from streams.interfaces.cli.output import out, out_json
 
     rows = shown()
     if log is not None:
+        # Asked for its error alone: what names no log is none here either.
+        is_missing(log)
         rows["log"] = {"value": masked("log", log), "source": "--log"}
     if as_json:
         out_json(rows)

@@ -19,6 +19,8 @@ from streams.answering.backbones.prices import book_of
 from streams.interfaces.cli.config_sources import DOTENV, PREFIX, yaml_path
 
 LEVELS = ("debug", "info", "warning", "warn", "error", "critical", "trace", "none", "off")
+Count = Annotated[PositiveInt, Field(le=(1 << 31) - 1)]
+"""How many of something: a number of more digits bounds nobody, and JSON has no place for it."""
 SCHEMES = ("sqlite:", "kafka://", "jsonl:")
 
 
@@ -27,9 +29,9 @@ class Kafka(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    session_ms: PositiveInt = 20_000
+    session_ms: Count = 20_000
     """After how long a silent worker's partitions go to the others."""
-    max_ready: PositiveInt = 2_000
+    max_ready: Count = 2_000
     """How many problems a worker admits beyond those it has slots for; what is more stays on the topic, as lag."""
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     """How clients connect."""
@@ -96,9 +98,9 @@ class Config(BaseSettings):
     """What makes vectors: auto (minilm where it is installed), hashed, minilm or openai:MODEL."""
     tools: str | None = None
     """What policies that call tools call: corpus:FOLDER, mcp:COMMAND or mcp:URL."""
-    max_concurrency: PositiveInt = 256
+    max_concurrency: Count = 256
     """Episodes in flight."""
-    max_connections: PositiveInt = 64
+    max_connections: Count = 64
     """Model calls in flight per endpoint."""
     prices: dict[str, str] = {}
     """What a million tokens of a model cost: MODEL: IN,OUT[,CACHED]."""

@@ -6,6 +6,7 @@ shown on one later: text leaves with controls made visible, JSON with controls e
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -107,7 +108,12 @@ def as_json(value: Any) -> str:
     import orjson
 
     # Escapes inside of texts leave the value the same: whoever parses it gets what was recorded.
-    return escaped(orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode())
+    try:
+        return escaped(orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode())
+    except TypeError:
+        # Names of files may be any bytes, and those that are not UTF-8 stand in no JSON.
+        said = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return escaped(said.encode(errors="replace").decode())
 
 
 def escaped(json: str) -> str:

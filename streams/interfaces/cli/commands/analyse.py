@@ -33,10 +33,14 @@ def analyse(
 ) -> int:
     """Diagnostics: accuracy, cost, calibration, risk, trees."""
     from streams.interfaces.cli.analysing import analyse as work
+    from streams.interfaces.cli.errors import usage
     from streams.interfaces.cli.setup import Models
 
-    # Without --audit no model is asked, whatever backbone is named: an
+    # Without --audit no model is asked, whatever the settings name: an
     # analysis must cost nothing unasked.
+    if backbone is not None and not audit:
+        hint = "Give --audit as well, or leave it out: without it no model is asked"
+        raise usage("only --audit asks a model", field="--backbone", hint=hint)
     models = Models(backbone=backbone) if audit else None
     return work(run, log=log, folder=folder, json=json, models=models, judge=judge, grader=grader)
 

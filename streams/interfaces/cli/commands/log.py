@@ -214,7 +214,10 @@ def fork(
         typer.Option("--edit", metavar="TEXT|@FILE", help="The reply at ADDRESS, in other words."),
     ] = None,
     samples: Annotated[
-        int, typer.Option("--samples", metavar="N", min=1, help="So many draws of what follows.")
+        int,
+        typer.Option(
+            "--samples", metavar="N", min=1, max=1000, help="So many draws of what follows."
+        ),
     ] = 1,
     limits: LimitOptions,
     json: Json = False,

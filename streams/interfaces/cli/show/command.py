@@ -49,7 +49,7 @@ def show(
             out(f"written {tree}")
             return OK
         if at is not None:
-            return _moment(opened, sheet, at, json=json)
+            return _moment(opened, sheet, at, url=log, json=json)
         if json:
             from streams.interfaces.cli.show.plain import episode_json, history_json
 
@@ -73,13 +73,13 @@ def _page(opened: SqliteLog, sheet: EpisodeView, log: str | None) -> Page:
     return page_of(sheet, log, name, len(set(runs) - {sheet.episode}))
 
 
-def _moment(log: SqliteLog, sheet: EpisodeView, at: str, *, json: bool) -> int:
+def _moment(log: SqliteLog, sheet: EpisodeView, at: str, *, url: str | None, json: bool) -> int:
     """One address in full; its prompt is not on the log, so its policy derives it again."""
     from streams.engine.episode import PolicyChanged
     from streams.interfaces.cli.show.moment import moment
 
     try:
-        found = moment(log, sheet, at)
+        found = moment(log, sheet, at, url=url)
     except Diverged as error:
         from streams.interfaces.cli.verifying import told
 

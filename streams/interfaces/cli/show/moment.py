@@ -24,6 +24,7 @@ from streams.engine.episode import prepare
 from streams.engine.learner import Learner
 from streams.engine.policies import find, find_recorded
 from streams.interfaces.cli.errors import usage
+from streams.interfaces.cli.show.paste import command
 from streams.replay.sets import recorded_set
 from streams.runtime.embedded.records import LogRecords
 from streams.views.rows import Row, rows
@@ -45,11 +46,16 @@ class StepView:
 
 
 def moment(
-    log: SqliteLog, sheet: EpisodeView, at: str, memories: Mapping[int, Memory] | None = None
+    log: SqliteLog,
+    sheet: EpisodeView,
+    at: str,
+    memories: Mapping[int, Memory] | None = None,
+    url: str | None = None,
 ) -> StepView:
     """What stands at an address. Raises a ``CliError``, or ``Diverged`` if the policy changed.
 
-    ``memories`` are the versions of the episode's scope, where the caller has folded them already.
+    ``memories`` are the versions of the episode's scope, where the caller has folded them already. ``url`` is what the
+    log is called in commands to paste.
     """
     answer, memory, spy = sheet.journal.get(at), None, Questions(at)
     # Only numbered addresses are the policy's; the others hold what was recorded about the episode.
@@ -60,7 +66,8 @@ def moment(
         numbered = [at for at, _ in sheet.numbered]
         hint = "The policy has recorded nothing yet"
         if numbered:
-            hint = f"There are {numbered[0]} to {numbered[-1]}: metalogue show {sheet.episode}"
+            rest = command("show", sheet.episode, log=url)
+            hint = f"There are {numbered[0]} to {numbered[-1]}: {rest}"
         raise usage(f"no record at {at}", field="--at", error="address.unknown", hint=hint)
     row = next(
         (row for row in rows(sheet.numbered) if at in (row.at, *(a for a, _ in row.said))), None
