@@ -22,7 +22,11 @@ ENDED = (
     *shared("outcome", "graded", "graded_by"),
 )
 SPENT = (
-    Column("calls", "int", "completions received"),
+    Column(
+        "calls",
+        "int",
+        "completions on its record; a fork's, with tokens and cost, may be taken over: completions.reused",
+    ),
     *shared("prompt_tokens", "completion_tokens", "cost", "seconds"),
 )
 PROBLEM = (

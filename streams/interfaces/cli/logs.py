@@ -32,6 +32,8 @@ def counts(log: SqliteLog) -> dict[str, int]:
     found["opened"], found["completions"] = kinds["episode.opened"], kinds["completed"]
     found["closed"] = records.get(("events", "episode.closed"), 0)
     found["forks"], found["sets"] = held.forks(log), held.sets(log)
+    # Nobody was asked for them again: what the log cost is the completions without these.
+    found["reused_completions"] = held.reused(log) if found["forks"] else 0
     found["learning_episodes"] = records.get(("learning", "episode.closed"), 0)
     # Asked for only where there are any, since it means to read them; most logs have none.
     found["parked"] = held.times_parked(log) if kinds["episode.parked"] else 0
@@ -41,8 +43,8 @@ def counts(log: SqliteLog) -> dict[str, int]:
     found["repeated_completions"] = log.counter("repeated")
     found["stale_completions"] = log.counter("stale")
     found["bytes"] = held.size_bytes(log)
-    order = "problems opened closed forks sets cancelled answers completions repeated_completions"
-    order += " stale_completions facts learning_episodes dead_letters parked events bytes"
+    order = "problems opened closed forks sets cancelled answers completions reused_completions"
+    order += " repeated_completions stale_completions facts learning_episodes dead_letters parked events bytes"
     return {name: found[name] for name in order.split()}
 
 

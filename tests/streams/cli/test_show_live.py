@@ -58,6 +58,21 @@ def test_log_stats_tells_forks_from_the_episodes_of_problems(tmp_path: Path) -> 
     assert after["closed"] - after["forks"] == before["closed"] == before["problems"]
 
 
+def test_log_stats_tells_what_a_fork_took_over_from_what_was_asked(tmp_path: Path) -> None:
+    """Nobody was asked for it again, and by the completions alone it looked as if somebody had been."""
+    log = copy_of(made(), tmp_path / "a.db")
+    before = call("log", "stats", "--json", "--log", log).json
+    rows = call("log", "cat", "--log", log, "--topic", "events").rows
+    asked = next(each for each in rows if each["kind"] == "completed")
+    words = ("fork", asked["episode"], "--at", asked["address"], "--edit", "none", "--json")
+    forked = call(*words, "--backbone", "rehearsal:seed=7", "--log", log).json
+    after = call("log", "stats", "--json", "--log", log).json
+    assert before["reused_completions"] == 0 < forked["reused_calls"]
+    assert after["reused_completions"] == forked["reused_calls"]
+    new = after["completions"] - before["completions"]
+    assert new - after["reused_completions"] == forked["made_calls"]
+
+
 def test_figures_are_those_of_log_stats() -> None:
     stats = call("log", "stats", "--json", "--log", made()).json
     found = read_all()

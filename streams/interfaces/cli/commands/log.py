@@ -35,7 +35,8 @@ Episode = Annotated[
 def stats(log: Log = None, json: Json = False) -> int:
     """Counts of problems, episodes, completions, dead letters.
 
-    Forks and sets are among what is opened and closed, and what a fork took over is among completions.
+    Forks and sets are among what is opened and closed. What a fork took over is among completions, and counted by
+    itself as reused_completions: nobody was asked for it again.
     """
     from streams.interfaces.cli.logs import stats as run
 

@@ -43,6 +43,10 @@ select count(distinct a.episode) from records a
 OPENED_WITHIN = """
 select count(*) from records where address = 'opened' and episode >= ? and episode < ?
 """
+REUSED = """
+select count(*) from records where kind = 'completed' and episode >= 'q/' and episode < 'q0'
+  and json_extract(body, '$.reused')
+"""
 WORKED_OFF = """
 select (select count(*) from messages where topic = 'problems'),
   (select count(*) from records where kind = 'episode.closed' and topic = 'events'),
@@ -159,6 +163,11 @@ def cancelled(log: SqliteLog) -> int:
 def forks(log: SqliteLog) -> int:
     """How many episodes were forked off others, which count as opened and as closed like those of problems."""
     return int(log.db.execute(OPENED_WITHIN, ("q/", "q0")).fetchone()[0])
+
+
+def reused(log: SqliteLog) -> int:
+    """How many replies forks and probes took over from elsewhere, so that nobody was asked. Theirs are looked at."""
+    return int(log.db.execute(REUSED).fetchone()[0])
 
 
 def sets(log: SqliteLog) -> int:
