@@ -80,6 +80,7 @@ def test_a_file_that_is_no_log_is_called_what_it_is(folder: Path, raw: bytes, to
     [
         ("event", {"event": [1]}, "event: expected an object"),
         ("event", {"event": {"kind": "x"}, "kind": "episode.opened"}, "episode.opened: "),
+        ("event", {"event": {"sealed": "x"}, "kind": "episode.opened"}, "episode.opened: "),
         ("event", {"at_ms": 9 * 10**18}, "at_ms: no time between the years 1 and 9999"),
         ("value", {"at_ms": -(9 * 10**18)}, "at_ms: no time between the years 1 and 9999"),
         ("event", {"episode": 5}, "episode: expected a text"),
