@@ -237,7 +237,7 @@ def test_a_repair_that_no_time_is_left_to_score_stays_where_it_alone_has_an_answ
     model = ailing(answer="24")
 
     def reply(question: Complete) -> str:
-        said = model(question)
+        said = str(model(question))
         return said.replace("80", "none") if first is None and question.role == "thinker" else said
 
     driver = Slow(reply)
