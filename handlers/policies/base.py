@@ -272,7 +272,9 @@ class Policy(Generic[S]):
     origin: Mapping[str, str] = field(default_factory=dict[str, str])
     """For a user's own policy: its file, name and source digest."""
     works_as: tuple[str, ...] = ()
-    """Earlier versions whose episodes it goes on with as they did: only what it learns of a batch has changed."""
+    """Earlier versions whose episodes it goes on with as they did: only what it learns of a batch has changed.
+
+    Each as it stands on record, with the digest of its source for a policy of one's own."""
 
     def __post_init__(self) -> None:
         # Wrapped once, here, so that parameters, words and typed answers hold for every

@@ -25,6 +25,8 @@ RULES = 6
 NEW = 2
 # A rule that says what to do has so many words; NONE has one.
 LEAST_WORDS = 3
+# What stands behind the label of no rule: some copy how a lesson is marked.
+NO_RULES = {NONE.casefold(), "do", "avoid", "both"}
 
 RuleList: TypeAlias = tuple[tuple[str, str], ...]
 
@@ -130,13 +132,12 @@ def _wrong(
     problem = _inexact(consolidator, values, reply) if consolidator.exact else None
     rules = () if problem is not None else consolidator.rules(values)
     if problem is None and not rules:
-        # A form that holds NONE, a word or nothing behind each label is an answer where there are no
-        # rules yet. Where there are some, it would delete them all in silence.
-        said = [str(values[name]) for name in consolidator.ids if name in values]
-        filled = bool(said) or any(
-            row[1].upper() == consolidator.letter for row in _ROWS.finditer(reply)
-        )
-        declined = filled and all(len(one.split()) == 1 for one in said)
+        # NONE to every rule that is named is an answer where there are no rules yet, and so is a form
+        # that was left empty. Where there are some, it would delete them all in silence.
+        said = [str(values[name]).casefold() for name in consolidator.ids if name in values]
+        lines = [line.strip(" \t-*_:：").upper() for line in reply.splitlines() if line.strip()]
+        empty = bool(lines) and set(lines) <= set(consolidator.ids)
+        declined = empty or (bool(said) and set(said) <= NO_RULES)
         if previous or not declined:
             problem = Unreadable("rules", "none that is a general sentence without digits")
     if problem is None and strict and previous and new_rules(rules, previous) > NEW:

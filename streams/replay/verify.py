@@ -233,7 +233,7 @@ class Verifier:
         if not isinstance(taken, TraceTaken):
             raise Diverged(episode, "taken", "trace.taken", "nothing", "a record")
         name, _, version = reflected.policy.rpartition("@")
-        policy = find_recorded(self.find, name, version)
+        policy = find_recorded(self.find, name, version).as_begun(version)
         derived = reflection_of(policy, taken)
         if derived.policy != reflected.policy:
             raise PolicyChanged(f"taken in with {reflected.policy}; installed is {derived.policy}")

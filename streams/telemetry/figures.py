@@ -193,7 +193,7 @@ class Figures:
         of = dict(zip(body["members"], body["outcomes"], strict=True))
         members: list[str] = [each for each in of if not is_taken(each)]
         spent = [self.open.pop(member, Spent()) for member in members]
-        self.unlearned.difference_update(members)
+        self.unlearned.difference_update(of)
         each = tuple(zip(members, spent, strict=True))
         batch = BatchFigures(body["scope"], body["batch"], len(members), sum(spent, Spent()), each)
         self.batches[batch.scope, batch.number] = batch

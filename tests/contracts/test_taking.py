@@ -130,6 +130,7 @@ def test_they_are_no_work_of_ours(runtime: Runtime) -> None:
     assert [batch.members for batch in figures.batches.values()] == [0, 0]
     assert not figures.closings
     assert figures.total == 0
+    assert not figures.unlearned, "they were learned from"
     assert not list(log.records("events", kinds=["problem.admitted", "episode.closed"]))
 
 

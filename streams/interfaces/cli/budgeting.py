@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
+from decimal import Decimal
 
 from schemas.budget import ANYBODY, Budget
 from state.folds.budgets import DAY_MS, NOTHING, BudgetsFold, day_of
@@ -51,7 +52,7 @@ def show(log: str | None, given: Sequence[str], *, days: int, json: bool) -> int
         tokens = kilo(spent.known_tokens)
         tokens += "" if budget.tokens is None else f" of {kilo(budget.tokens)}"
         cost = "unknown" if spent.known_cost is None else amount(spent.known_cost)
-        cost += "" if budget.cost is None else f" of {amount(budget.cost)}"
+        cost += "" if budget.cost is None else f" of {Decimal(repr(budget.cost)):,f}"
         over = spent.over(budget)
         ends = "" if over is None else f"   spent ({over}): its problems wait for the next day"
         out(f"{day}  {pad(tenant, 16)}  calls {calls}   tokens {tokens}   cost {cost}{ends}")

@@ -60,8 +60,9 @@ def fault_of(error: BaseException) -> CliError | None:
         return not_taken(error, FLAGS.log)
     if isinstance(error, sqlite3.Error):
         return _of_sqlite(error)
-    if isinstance(error, BadEvent | MemoryMismatch) and FLAGS.log:
-        hint = f"{STOP} What else: metalogue verify --log {shlex.quote(FLAGS.log)}"
+    if isinstance(error, BadEvent | MemoryMismatch):
+        named = f" --log {shlex.quote(FLAGS.log)}" if FLAGS.log else ""
+        hint = f"{STOP} What else: metalogue verify{named}"
         return _fault("damaged", SETUP, f"the file is damaged: {error}", hint)
     return _of_system(error)
 

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import orjson
 
-from schemas.events.codec import decode
 from streams.producing.sources import FORMS
-from streams.runtime.embedded.files import IS_KEYED
 from streams.runtime.embedded.lines import put
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.packed import Unreadable, unpacked
@@ -54,11 +52,6 @@ def _take(log: SqliteLog, path: str, number: int, line: bytes) -> None:
         raise BadLine(said) from error
     try:
         put(log, read)
-        # What is sealed is no event before it is opened; nothing is on a log that was begun without keys.
-        if "event" in read and not (
-            "sealed" in read["event"] and log.db.execute(IS_KEYED).fetchone()
-        ):
-            decode(read["kind"], orjson.dumps(read["event"]))
     except BAD as error:
         again = getattr(error, "sqlite_errorname", "") in TWICE
         said = "an earlier line has its place or its name" if again else str(error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from copy import copy
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,8 @@ from schemas.events.learning import BatchClosed, Reflected
 from state.journal import Fenced
 from streams.engine.policies import Find
 from streams.engine.policies import find as installed
+from streams.producing.sources import SourceLine
+from streams.producing.traces.taking import Plan, Taker
 from streams.replay.verify import Verified, Verifier
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.worker import Worker
@@ -104,4 +107,18 @@ def test_an_episode_that_was_begun_before_is_worked_on_and_stays_of_its_version(
     }
     done = verified(log, SINCE)
     assert (done.diverged, done.unverifiable) == ([], [])
+    log.close()
+
+
+def test_what_cases_of_other_tools_left_before_is_derived_again(tmp_path: Path) -> None:
+    log = quick(SqliteLog(tmp_path / "a.db", create=True))
+    said = [
+        {"role": "user", "content": "4 4 10 10"},
+        {"role": "assistant", "content": "(10 * 10 - 4) / 4"},
+    ]
+    line = json.dumps({"messages": said, "id": "t", "tool": "bot", "verdict": True})
+    plan = Plan(source="traces.jsonl", find=BEFORE, policy="mc2", domain="game24")
+    assert Taker(log, plan).run([SourceLine(1, line.encode())]).taken == 1
+    assert (verified(log, BEFORE).unverifiable, verified(log, SINCE).unverifiable) == ([], [])
+    assert "taken in with mc2@before" in str(verified(log, STRANGE).unverifiable)
     log.close()

@@ -24,7 +24,7 @@ WHO = {
 }
 
 TURN = re.compile(
-    rf"^[\W_]*(?:{'|'.join({*WHO.values()})})(?:[\W_]*\([^()]{{0,80}}\))?[\W_]*[:：﹕︰]",
+    rf"^[\W_]*(?:{'|'.join({*WHO.values()})})(?:[\W_]{{0,16}}\([^()]{{0,80}}\))?[\W_]*[:：﹕︰]",
     re.IGNORECASE,
 )
 """A line that could be taken for the beginning of somebody's turn, with his name or without."""
