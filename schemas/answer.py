@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.json import decode
+
 from schemas.outcome import Status
 from schemas.struct import NonNegativeInt, Struct
 from schemas.usage import Usage
@@ -37,3 +39,13 @@ class Answer(Struct):
     """Said only where some could not be read: where none could, nobody judged what the policy answers."""
     plain: str | None = None
     """The answer in plain text, said only where it differs: ``1/2`` beside a fraction in LaTeX."""
+
+
+def as_answer(value: str | bytes) -> Answer | None:
+    """An answer as it lies on its topic; none where another build, or anybody, wrote what is not one here."""
+    # Whoever reads a topic must get past every message on it, or one of them would stop
+    # all that come later. What is no JSON and no UTF-8 at all is told by errors of other kinds.
+    try:
+        return decode(value, type=Answer)
+    except ValueError:
+        return None

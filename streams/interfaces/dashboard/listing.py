@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import orjson
 
+from schemas.answer import as_answer
 from schemas.identity import episode_parts
 from state.folds.grades import Known
 from state.folds.state import State
-from streams.interfaces.door.messages import as_answer
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.queries import lists
 from streams.runtime.embedded.queries.figures import UNREADABLE

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from handlers.reviewing import Thresholds
-from schemas.answer import Answer
+from schemas.answer import Answer, as_answer
 from schemas.carried import as_text, of_text
 from schemas.events.episode import EpisodeParked, ProblemAdmitted
 from schemas.identity import digest
@@ -32,7 +32,6 @@ from streams.interfaces.door.messages import (
     Marks,
     answer_of,
     answers_after,
-    as_answer,
     line_of,
     met,
     refused_after,

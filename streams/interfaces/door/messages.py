@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import orjson
-from msgspec.json import decode
 
-from schemas.answer import Answer
+from schemas.answer import Answer, as_answer
 from schemas.events.episode import EpisodeAdopted, EpisodeParked
 from schemas.identity import digest
 from schemas.letters import ERRORS
@@ -19,16 +18,6 @@ Marks: TypeAlias = frozenset[tuple[str, str]]
 """Headers, all of which a message is to bear."""
 WORD = f"{ERRORS}message"
 """Header of a dead letter that says why it is one."""
-
-
-def as_answer(value: str | bytes) -> Answer | None:
-    """An answer as it lies on its topic; none where another build, or anybody, wrote what is not one here."""
-    # Whoever reads a topic must get past every message on it, or one of them would stop
-    # all that come later. What is no JSON and no UTF-8 at all is told by errors of other kinds.
-    try:
-        return decode(value, type=Answer)
-    except ValueError:
-        return None
 
 
 def answer_of(log: SqliteLog, episode: str) -> Answer | None:
