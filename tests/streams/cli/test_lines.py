@@ -7,9 +7,12 @@ import json
 import lzma
 import os
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from streams.runtime.embedded import packed
 from tests.streams.cli.calling import call
@@ -25,6 +28,24 @@ def test_packed_lines_are_read_as_plain_ones(folder: Path, pack: Any) -> None:
     (folder / "anything").write_bytes(pack(call("log", "cat", "--log", made()).raw))
     read = call("log", "digest", "--log", f"jsonl:{folder / 'anything'}")
     assert (read.code, read.out) == (0, call("log", "digest", "--log", made()).out)
+
+
+@given(st.lists(st.binary(max_size=40).filter(lambda line: b"\n" not in line)), st.integers(1, 64))
+def test_lines_are_the_same_however_they_are_packed_and_whatever_is_read_at_once(
+    said: list[bytes], at_once: int
+) -> None:
+    """Not one that its end left open, nor an empty one, is lost or made."""
+    for data in (b"".join(line + b"\n" for line in said), b"\n".join([*said, b"last"])):
+        *lines, last = data.split(b"\n")
+        lines += [last] if last else []
+        with (
+            NamedTemporaryFile() as file,
+            pytest.MonkeyPatch.context() as patched,
+        ):
+            patched.setattr(packed, "AT_ONCE", at_once)
+            for pack in (bytes, lzma.compress, gzip.compress):
+                Path(file.name).write_bytes(pack(data))
+                assert list(packed.unpacked(file.name)) == lines
 
 
 @pytest.mark.parametrize("pack", [lzma.compress, gzip.compress])
