@@ -116,7 +116,7 @@ def _id_of(letter: bytes) -> str | None:
 
 
 def _nothing(log: SqliteLog, what: str) -> CliError:
-    return CliError(what, error="episode.none", exit=USAGE, where=str(log.path), hint=START)
+    return CliError(what, error="episode.none", exit=USAGE, where=log.called, hint=START)
 
 
 def _is_text(wanted: str) -> bool:
@@ -167,7 +167,7 @@ def _unknown(log: SqliteLog, wanted: str) -> CliError:
                 f"{wanted} was refused: {why}",
                 error="episode.refused",
                 exit=USAGE,
-                where=str(log.path),
+                where=log.called,
                 hint=f"metalogue dlq show {letter.number} shows it; mend it and send it again",
             )
     # The commonest reason for an id that is not there: it was produced, and no worker runs.

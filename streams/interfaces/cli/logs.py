@@ -108,9 +108,12 @@ def need_anything(log: SqliteLog) -> None:
     """Raises a ``CliError`` for a log with neither records nor messages."""
     if held.is_empty(log):
         hint = "Put problems on it: metalogue produce SOURCE"
-        where = str(log.path)
         raise CliError(
-            "nothing is on this log", error="log.empty", exit=USAGE, where=where, hint=hint
+            "nothing is on this log",
+            error="log.empty",
+            exit=USAGE,
+            where=log.called,
+            hint=hint,
         )
 
 

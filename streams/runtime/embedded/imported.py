@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from codecs import BOM_UTF8
 from pathlib import Path
 
 import orjson
@@ -27,11 +28,15 @@ def import_jsonl(path: str, keys: Path | None = None) -> SqliteLog:
     Raises ``OSError``, ``BadLine`` naming line and field, or ``NoKeys`` for a log with keys.
     """
     log = SqliteLog(":memory:", create=True)
+    log.called = path
     # One transaction for all lines: each by itself would cost more than reading it.
     with log.transaction():
         try:
             for number, line in enumerate(unpacked(path), 1):
-                _take(log, path, number, line)
+                # What editors and other tools leave in a text file says nothing.
+                said = line.removeprefix(BOM_UTF8) if number == 1 else line
+                if said.strip():
+                    _take(log, path, number, said)
         except Unreadable as error:
             raise BadLine(f"{path}: {error}") from error
     # Only now: rows are put as they lie, and views that open them would stand before the tables.

@@ -71,6 +71,8 @@ class SqliteLog:
         ``keys``: where a new log gets its keys of subjects, or where an old one's are by now.
         """
         self.path = Path(path)
+        self.called = str(path)
+        """What people know it by: of a log that was read into memory the file that it came from."""
         try:
             self.db = connect(self.path, create=create, keys=keys)
         except OperationalError as error:

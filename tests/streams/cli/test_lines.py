@@ -6,6 +6,7 @@ import gzip
 import json
 import lzma
 import os
+from codecs import BOM_UTF8
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
@@ -28,6 +29,21 @@ def test_packed_lines_are_read_as_plain_ones(folder: Path, pack: Any) -> None:
     (folder / "anything").write_bytes(pack(call("log", "cat", "--log", made()).raw))
     read = call("log", "digest", "--log", f"jsonl:{folder / 'anything'}")
     assert (read.code, read.out) == (0, call("log", "digest", "--log", made()).out)
+
+
+def test_what_editors_leave_in_a_file_says_nothing(folder: Path) -> None:
+    first, *rest = call("log", "cat", "--log", made()).raw.splitlines(keepends=True)
+    left = BOM_UTF8 + first + b"\r\n \n" + b"".join(rest) + b"\n"
+    (folder / "edited.jsonl").write_bytes(left)
+    read = call("log", "digest", "--log", f"jsonl:{folder / 'edited.jsonl'}")
+    assert (read.code, read.out) == (0, call("log", "digest", "--log", made()).out)
+
+
+@pytest.mark.parametrize("asked", [("show", "latest"), ("verify",), ("log", "cat")])
+def test_a_file_without_lines_is_named(folder: Path, asked: tuple[str, ...]) -> None:
+    (folder / "empty.jsonl").touch()
+    said = call(*asked, "--log", f"jsonl:{folder / 'empty.jsonl'}").err
+    assert str(folder / "empty.jsonl") in said and ":memory:" not in said
 
 
 @given(st.lists(st.binary(max_size=40).filter(lambda line: b"\n" not in line)), st.integers(1, 64))
