@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias
 from handlers.learning.bandits import Arm, arms_of, pulled, written
 from handlers.learning.measured import Measured
 from handlers.learning.texts import features
+from handlers.learning.votes import chance, to_turn
 from schemas.events.base import Event
 from schemas.events.cascade import CandidatesGraded
 from schemas.vectors import pack
@@ -49,12 +50,11 @@ def chance_of_lead(
 ) -> float:
     """The chance that the leading answer is right; 0 where no chain has an answer.
 
-    Where nothing was learned of such a vote it is the mean of a Beta posterior whose prior, worth two chains,
-    is the felt ease.
+    Where nothing was learned of such a vote it is what the felt ease lets expect of chains that say this.
     """
     if not votes:
         return 0.0
-    prior = (votes + 2 * ease) / (of + 2)
+    prior = chance(votes, runner_up, of, ease)
     return shrunk(_rates(state, "leads").get(lead_key(votes, runner_up, of), (0, 0)), prior, weight)
 
 
@@ -139,6 +139,8 @@ class _Stage:
         self.arm: str | None = stage["arm"]
         self.context: Sequence[float] = stage["context"]
         self.margin: int = stage["margin"]
+        self.raises: float | None = stage.get("raises")
+        """What more chains were expected to raise its chance by; unknown of episodes before ``cascade@4``."""
         self.spent: float = stage["spent"]
         self.votes: bool = stage["votes"]
         """Whether chains brought it, so that it says how votes turn out."""
@@ -161,7 +163,7 @@ def _credit(arms: dict[str, Arm], was: _Stage, now: _Stage, constants: State) ->
     # is as good as expected, and not worth nothing.
     if now.arm in arms and was.leads is not None and now.leads is not None:
         reward = now.leads - was.leads - now.spent / constants["worth"]
-        residual = reward - expected_reward(now.arm, was.context, was.margin, constants)
+        residual = reward - expected_reward(now.arm, was.context, was.margin, constants, was.raises)
         context = pack(tuple(was.context))
         arms[now.arm] = pulled(arms[now.arm], context, residual, reward, constants)
 
@@ -176,15 +178,26 @@ def known_arms(state: State, constants: State) -> list[Arm]:
     ]
 
 
-def expected_reward(arm: str, context: Sequence[float], margin: int, constants: State) -> float:
+def expected_reward(
+    arm: str,
+    context: Sequence[float],
+    margin: int,
+    constants: State,
+    raises: float | None = None,
+) -> float:
     """What a pull of an arm should bring before anything was learned: its regression learns what differs.
 
     A context begins with 1 and the chance that the leading answer is wrong; its last number is the price of a call.
     ``margin`` is by how many votes the leading answer leads: fewer chains more than that change nothing.
+    ``raises`` is what as many chains as can change who leads should add to its chance; none before ``cascade@4``.
     """
-    calls, rescues, hurts = constants["expected"][arm]
-    # Further chains come in one draw, as many as could turn the vote, and are paid for together.
-    calls = max(1, margin) if calls is None else calls
     wrong, price = context[1], context[-1]
+    calls, rescues, hurts, *as_chains = constants["expected"][arm]
+    # Further chains come in one draw, as many as could turn the vote, and are paid for together.
+    if calls is None:
+        calls = max(1, margin) if raises is None else to_turn(margin, 0)
     gain: float = wrong * rescues - (1 - wrong) * hurts - calls * price / constants["worth"]
+    if raises is not None:
+        # The votes know nothing of what was learned: what is as good as sure cannot rise as they would have it.
+        gain += as_chains[0] * min(raises, wrong)
     return gain

@@ -22,7 +22,7 @@ from handlers.policies.mc2.settings import Mc2Settings
 # and no grader is asked before the answer is given.
 CASCADE = Policy(
     name="cascade",
-    version="3",
+    version="4",
     about="cheap chains, then a bandit tries what should gain more than it costs: a check, lessons, a search",
     settings=CascadeSettings,
     roles=tuple(dict.fromkeys(("reasoner", "monitor", STRONG, *COT2_META.roles, "distiller"))),

@@ -32,8 +32,12 @@ def offered(work: Work) -> Steps[tuple[ArmName, ...]]:
     return tuple(
         arm
         for arm in work.settings.means
-        if _has_grounds(work, arm) and (left is None or (work.settings.calls(arm) or 1) <= left)
+        if _has_grounds(work, arm) and (left is None or _calls(work, arm) <= left)
     )
+
+
+def _calls(work: Work, arm: ArmName) -> int:
+    return work.settings.calls(arm) or work.to_turn
 
 
 def _has_grounds(work: Work, arm: ArmName) -> bool:
@@ -41,7 +45,7 @@ def _has_grounds(work: Work, arm: ArmName) -> bool:
     # trajectory finds the same.
     match arm:
         case "more":
-            return len(work.chains) < work.settings.most_samples
+            return len(work.chains) + work.to_turn <= work.settings.most_samples
         case "guided":
             return bool(work.lessons) and arm not in work.tried
         case "check":
@@ -55,8 +59,7 @@ def pull(work: Work, arm: ArmName) -> Steps[str | None]:
     work.tried.add(arm)
     match arm:
         case "more":
-            left = work.settings.most_samples - len(work.chains)
-            yield from draw(work, min(max(1, work.margin), left))
+            yield from draw(work, work.to_turn)
             return None
         case "check":
             came = yield from check(work)

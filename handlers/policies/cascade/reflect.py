@@ -9,6 +9,7 @@ from typing import Any
 
 from handlers.answers.alike import alike
 from handlers.learning.cascade import lead_key
+from handlers.learning.votes import gain
 from handlers.policies.base import Conclusion, Trace
 from handlers.policies.cascade.settings import CascadeSettings
 from handlers.roles.excerpt import excerpt
@@ -70,6 +71,7 @@ class _Problem:
             "votes": votes,
             "key": lead_key(event.votes, event.runner_up, event.of) if votes else event.arm,
             "margin": event.votes - event.runner_up,
+            "raises": round(gain(event.votes, event.runner_up, event.of, 1 - event.context[2]), 9),
             "said": leads if votes else self.place(event.came),
             "leads": leads,
             "context": list(event.context),

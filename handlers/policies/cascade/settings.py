@@ -18,57 +18,61 @@ STRONG: Final = "strong"
 """The role, and the arm, of the stronger model."""
 
 
-# The numbers of ``MEANS`` are judgements and no measurements. They only have to be good enough to
-# begin with: each arm's regression learns by how much they are off, so a wrong one costs some pulls
-# and not the policy.
+# The numbers of ``MEANS`` only have to be good enough to begin with: each arm's regression learns by
+# how much they are off, so a wrong one costs some pulls and not the policy. What further chains add is
+# worked out from the votes (``handlers.learning.votes``). On problems of a training set a check put 13
+# of 90 wrong first answers right, and a chain with lessons was right as often as one without
+# (deploy/docs/evidence.md). The other numbers are judgements.
 
 
 @dataclass(frozen=True, slots=True)
 class Means:
     """A way to do more about an answer: when, how, and what is expected of it before anything is learned.
 
-    ``rescues`` is the chance that it puts a wrong answer right, ``hurts`` that it spoils a right one, and
-    ``trust`` how often its own answer is right where it is asked.
+    ``as_chains`` is what it adds to the leading answer's chance, as a share of what further chains would. Of what does
+    more than begin afresh, ``rescues`` is the chance that it puts a wrong answer right, and ``hurts`` that it spoils a
+    right one. ``trust`` is how often its own answer is right where it is asked.
     """
 
     when: str
     text: str
-    rescues: float
-    hurts: float
-    trust: float
+    as_chains: float = 0.0
+    rescues: float = 0.0
+    hurts: float = 0.0
+    trust: float = 0.0
 
 
 MEANS: Final[Mapping[ArmName, Means]] = {
     "more": Means(
         "The chains do not agree yet.",
         "Draw as many chains of thought more as can change the vote.",
-        0.20,
-        0.01,
-        0.5,
+        as_chains=1.0,
     ),
     "check": Means(
         "One mistake would be seen by going through the steps.",
         "Check the leading trajectory step by step, and begin afresh with what was found.",
-        0.25,
-        0.05,
-        0.6,
+        rescues=0.15,
+        hurts=0.05,
+        trust=0.6,
     ),
     "guided": Means(
         "Problems like this one taught something.",
         "Draw a chain that is given the lessons of similar problems.",
-        0.20,
-        0.03,
-        0.55,
+        as_chains=1.0,
+        trust=0.55,
     ),
     "search": Means(
         "No way through is in sight.",
         "Search a small tree of thoughts under an oracle.",
-        0.35,
-        0.05,
-        0.6,
+        as_chains=1.4,
+        trust=0.6,
     ),
     "strong": Means(
-        "The cheap model does not know.", "Ask the stronger model once.", 0.60, 0.05, 0.8
+        "The cheap model does not know.",
+        "Ask the stronger model once.",
+        rescues=0.60,
+        hurts=0.05,
+        trust=0.8,
     ),
 }
 """By how much these numbers are off is what the scope's bandit learns."""
@@ -93,7 +97,7 @@ class CascadeSettings(PolicySettings):
     """What is paid for: calls, tokens, or tokens at the price of their model."""
     call_tokens: PositiveInt = 500
     """So many tokens count as one call of the cheap model; also where nobody said how many a reply took."""
-    worth: PositiveFloat = 20.0
+    worth: PositiveFloat = 16.0
     """What a right answer is worth, in calls of the cheap model: more is tried while its expected gain is higher."""
     wrong_costs: NonNegativeFloat = 0.0
     """What a wrong answer costs, as a share of that worth: an answer that is expected to cost more is withheld."""
@@ -167,5 +171,8 @@ def constants(settings: CascadeSettings) -> dict[str, Any]:
         "start": [
             {"name": arm, "when": each.when, "text": each.text} for arm, each in means.items()
         ],
-        "expected": {arm: [calls[arm], each.rescues, each.hurts] for arm, each in means.items()},
+        "expected": {
+            arm: [calls[arm], each.rescues, each.hurts, each.as_chains]
+            for arm, each in means.items()
+        },
     }

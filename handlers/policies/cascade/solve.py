@@ -120,7 +120,11 @@ def scored(work: Work, arms: Sequence[ArmName]) -> tuple[tuple[ArmName, float], 
     return tuple(
         (
             arm,
-            round(expected_reward(arm, context, work.margin, pinned) + learned.get(arm, 0.0), 9),
+            round(
+                expected_reward(arm, context, work.margin, pinned, work.raises)
+                + learned.get(arm, 0.0),
+                9,
+            ),
         )
         for arm in arms
     )

@@ -9,6 +9,7 @@ from typing import Any
 from handlers.answers.alike import alike, kinds
 from handlers.learning.bandits import Bandit
 from handlers.learning.cascade import chance_of_lead, joined, known_arms, reliability
+from handlers.learning.votes import gain, to_turn
 from handlers.policies.base import Task
 from handlers.policies.cascade.settings import MEANS, STRONG, ArmName, CascadeSettings, constants
 from schemas.events.cascade import AnswerWeighed
@@ -148,6 +149,17 @@ class Work:
     def margin(self) -> int:
         """By how many votes the leading answer of the chains leads."""
         return self.lead.votes - self.lead.runner_up
+
+    @property
+    def to_turn(self) -> int:
+        """The fewest chains more by which another answer could lead them."""
+        return to_turn(self.lead.votes, self.lead.runner_up)
+
+    @property
+    def raises(self) -> float:
+        """What so many chains more are expected to add to the chance of whichever answer leads then."""
+        lead = self.lead
+        return gain(lead.votes, lead.runner_up, lead.of, 1 - self.difficulty)
 
     def context(self) -> tuple[float, ...]:
         """What the choice of an arm hangs on: doubt, difficulty, disagreement, and what a call costs here."""

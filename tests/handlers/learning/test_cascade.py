@@ -17,6 +17,7 @@ from handlers.learning.cascade import (
     shrunk,
 )
 from handlers.learning.measured import Measured
+from handlers.learning.votes import chance
 from schemas.events.cascade import CandidatesGraded
 from schemas.outcome import Outcome
 from schemas.vectors import pack
@@ -51,8 +52,10 @@ def test_chances_are_drawn_towards_what_was_felt_before() -> None:
     assert shrunk((3, 4), 0.5, 2) == pytest.approx(4 / 6)
     state = {"leads": {"3:1:5": [3, 4]}, "opinions": {"check": [1, 4]}}
     assert lead_key(3, 1, 5) == "3:1:5"
-    assert chance_of_lead(state, 3, 1, 5, 0.75, 2.0) == pytest.approx((3 + 2 * 4.5 / 7) / 6)
-    assert chance_of_lead(state, 2, 1, 5, 0.75, 2.0) == pytest.approx(3.5 / 7)
+    assert chance_of_lead(state, 3, 1, 5, 0.75, 2.0) == pytest.approx(
+        (3 + 2 * chance(3, 1, 5, 0.75)) / 6
+    )
+    assert chance_of_lead(state, 2, 1, 5, 0.75, 2.0) == chance(2, 1, 5, 0.75)
     assert chance_of_lead(state, 0, 0, 5, 0.75, 2.0) == 0.0
     assert reliability(state, "check", 0.5, 4.0) == pytest.approx(3 / 8)
     assert reliability({}, "check", 0.5, 4.0) == 0.5
@@ -73,6 +76,45 @@ def test_what_an_arm_should_bring_hangs_on_the_chance_that_it_is_wanted_and_its_
     assert expected_reward("check", context, 3, CONSTANTS) == pytest.approx(0.2 - 0.06 - 2 * 2 / 20)
     assert expected_reward("more", context, 3, CONSTANTS) == pytest.approx(0.1 - 3 * 2 / 20)
     assert expected_reward("more", context, 0, CONSTANTS) == pytest.approx(0.1 - 2 / 20)
+
+
+def test_what_more_chains_should_bring_is_what_they_raise_the_chance_by_as_far_as_it_can_rise() -> (
+    None
+):
+    context = [1.0, 0.4, 0.0, 2.0]
+    told: dict[str, Any] = {
+        **CONSTANTS,
+        "expected": {
+            "more": [None, 0.0, 0.0, 1.0],
+            "search": [6, 0.0, 0.0, 1.5],
+            "check": [2, 0.5, 0.1, 0.0],
+        },
+    }
+    for raises, counted in ((0.1, 0.1), (0.9, 0.4)):
+        assert expected_reward("more", context, 3, told, raises) == pytest.approx(
+            counted - 4 * 2 / 20
+        )
+        assert expected_reward("more", context, 0, told, raises) == pytest.approx(
+            counted - 1 * 2 / 20
+        )
+        assert expected_reward("search", context, 3, told, raises) == pytest.approx(
+            1.5 * counted - 6 * 2 / 20
+        )
+        assert expected_reward("check", context, 3, told, raises) == pytest.approx(
+            0.2 - 0.06 - 2 * 2 / 20
+        )
+
+
+def test_an_arm_is_credited_beside_what_its_stage_lets_expect() -> None:
+    told: dict[str, Any] = {**CONSTANTS, "expected": {"more": [None, 0.0, 0.0, 1.0]}}
+    stages = [stage(None, "2:1:3", 0, 0, raises=0.2), stage("more", "3:2:5", 1, 1)]
+    member = Measured("p/d/x/r", "right", {"stages": stages, "vector": "v"}, "What is 1 + 1?")
+    fact = CandidatesGraded(
+        episode="p/d/x/r", subject="d/x", by="label", outcomes=("wrong", "right")
+    )
+    more = after({}, [member], told, (fact,))["arms"][0]
+    residual = 1 - 4 / 20 - expected_reward("more", [1.0, 0.5, 0.25], 3, told, 0.2)
+    assert more["rows"] == [[pack((1.0, 0.5, 0.25)), pytest.approx(residual)]]
 
 
 def test_a_graded_episode_tells_of_its_vote_its_opinions_and_what_each_arm_gained() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from handlers.learning.votes import chance
 from handlers.policies.base import Task
 from handlers.policies.cascade.arms import check
 from handlers.policies.cascade.settings import CascadeSettings
@@ -48,11 +49,14 @@ def lesson(name: str, text: str, vector: tuple[float, ...], subject: str) -> Mem
 # ── More chains ──────────────────────────────────────────────────────────────────────────────
 
 
-def test_of_a_vote_that_leads_far_no_more_is_drawn_than_there_may_be() -> None:
-    own = settings(arms=("more",), first=3, most_samples=4, worth=1_000)
-    ran = episode([says(31)] * 9, own)
-    assert [each.of for each in weighed(ran)] == [3, 4]
-    assert [question.draw for question in ran.requests] == [0, 1, 2, 3]
+@pytest.mark.parametrize(("most", "drawn"), [(6, [3]), (7, [3, 7]), (10, [3, 7])])
+def test_no_more_is_drawn_where_what_may_be_drawn_cannot_turn_the_vote(
+    most: int, drawn: list[int]
+) -> None:
+    own = settings(arms=("more",), first=3, most_samples=most, worth=100_000)
+    ran = episode([says(31)] * 20, own)
+    assert [each.of for each in weighed(ran)] == drawn
+    assert [question.draw for question in ran.requests] == list(range(drawn[-1]))
     assert (ran.result.answer, ran.result.ended_by) == ("31", "spent")
 
 
@@ -62,7 +66,7 @@ def test_a_limit_within_a_draw_ends_the_episode_with_the_vote_of_what_was_drawn(
     ran = episode([says(31)] * 9, settings(first=4), calls=calls)
     assert len(ran.requests) == calls
     assert (ran.result.answer, ran.result.ended_by, ran.result.limit) == ("31", "limit", "calls")
-    assert ran.result.confidence == pytest.approx((calls + 1) / (calls + 2), abs=1e-6)
+    assert ran.result.confidence == pytest.approx(chance(calls, 0, calls, 0.5), abs=1e-6)
     assert ran.of(StrategyChosen) == []
 
 
@@ -154,7 +158,7 @@ def test_each_arm_but_more_chains_is_tried_once() -> None:
     assert (ran.result.answer, ran.result.ended_by) == ("31", "spent")
     assert [each.round for each in ran.of(StrategyChosen)] == [1, 2, 3]
     assert [each.round for each in weighed(ran)] == [0, 1, 2, 3]
-    assert {each.chance for each in weighed(ran)} == {0.5}
+    assert {each.chance for each in weighed(ran)} == {round(chance(1, 1, 2, 0.5), 6)}
 
 
 # ── Guidance ─────────────────────────────────────────────────────────────────────────────────

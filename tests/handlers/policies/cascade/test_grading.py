@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from handlers.learning.votes import gain
 from handlers.policies.base import Batch, Member, Task
 from handlers.policies.cascade import CASCADE
 from handlers.policies.cascade.settings import CascadeSettings
@@ -45,6 +46,7 @@ def test_an_episode_leaves_its_candidates_each_weighing_and_the_attempts_behind_
     ran = episode(MENDED, CHECKED)
     before, after = ran.of(AnswerWeighed)
     left = CASCADE.reflect(ran.trace, ran.result, CHECKED)
+    raises = round(gain(1, 1, 2, 0.5), 9)
     assert left == {
         "vector": pack(as_kept(hashed(TASK.problem))),
         "candidates": ["36", "31"],
@@ -54,6 +56,7 @@ def test_an_episode_leaves_its_candidates_each_weighing_and_the_attempts_behind_
                 "votes": True,
                 "key": "1:1:2",
                 "margin": 0,
+                "raises": raises,
                 "said": 0,
                 "leads": 0,
                 "context": list(before.context),
@@ -64,6 +67,7 @@ def test_an_episode_leaves_its_candidates_each_weighing_and_the_attempts_behind_
                 "votes": False,
                 "key": "check",
                 "margin": 0,
+                "raises": raises,
                 "said": 1,
                 "leads": 1,
                 "context": list(after.context),
@@ -78,19 +82,19 @@ def test_an_episode_leaves_its_candidates_each_weighing_and_the_attempts_behind_
 
 
 def test_more_chains_are_a_vote_and_no_opinion_and_say_by_how_much_they_lead() -> None:
-    own = settings(arms=("more",), most_samples=3, worth=1_000)
-    ran = episode([says(31), says(31) + " Once more.", says("31.0")], own)
+    own = settings(arms=("more",), most_samples=5, worth=1_000)
+    ran = episode([says(31), says(31) + " Once more.", *[says("31.0")] * 3], own)
     left = CASCADE.reflect(ran.trace, ran.result, own)
     assert (left["candidates"], left["independent"]) == (["31"], False)
     assert left["attempts"] == [says(31)], "the first that came to it"
     told = [(each["arm"], each["votes"], each["key"], each["margin"]) for each in left["stages"]]
-    assert told == [(None, True, "2:0:2", 2), ("more", True, "3:0:3", 3)]
+    assert told == [(None, True, "2:0:2", 2), ("more", True, "5:0:5", 5)]
     assert [(each["said"], each["leads"]) for each in left["stages"]] == [(0, 0)] * 2
 
 
 def test_an_opinion_that_was_not_followed_is_left_beside_what_leads() -> None:
     script = {"reasoner": [says(31), says(31), says(36)], "monitor": [found("YES", "Lost.")]}
-    own = settings(arms=("check",), worth=1_000)
+    own = settings(arms=("check",), audit=1.0)
     ran = episode(script, own)
     left = CASCADE.reflect(ran.trace, ran.result, own)
     assert left["candidates"] == ["31", "36"]

@@ -9,6 +9,7 @@ import pytest
 
 from handlers.learning.cascade import expected_reward, joined
 from handlers.learning.likeness import Likeness, likeness_of
+from handlers.learning.votes import chance, gain
 from handlers.policies.base import Task
 from handlers.policies.cascade.settings import MEANS, ArmName, CascadeSettings, Price, constants
 from handlers.policies.cascade.solve import audited, best, concluded, scored
@@ -96,7 +97,8 @@ def test_the_rule_is_told_every_arm_its_price_and_what_it_should_bring() -> None
         assert (each["when"], each["text"]) == (MEANS[each["name"]].when, MEANS[each["name"]].text)
     prices: dict[ArmName, int | None] = {"search": 9, "more": None, "guided": 1, "check": 2}
     assert told["expected"] == {
-        arm: [prices[arm], MEANS[arm].rescues, MEANS[arm].hurts] for arm in prices
+        arm: [prices[arm], MEANS[arm].rescues, MEANS[arm].hurts, MEANS[arm].as_chains]
+        for arm in prices
     }
 
 
@@ -115,10 +117,10 @@ def test_the_stronger_model_is_an_arm_only_where_there_is_one_and_comes_last() -
     [
         ((), Lead(None, 0.0, 0, 0, 0)),
         ((None, None), Lead(None, 0.0, 0, 0, 2)),
-        (("31",), Lead("31", 2 / 3, 1, 0, 1)),
-        (("31", "31.0", "36", None), Lead("31", 3 / 6, 2, 1, 4)),
-        (("36", "31", "31", "36"), Lead("36", 3 / 6, 2, 2, 4)),
-        (("1", "2", "2", "3", "3", "2"), Lead("2", 4 / 8, 3, 2, 6)),
+        (("31",), Lead("31", 0.5, 1, 0, 1)),
+        (("31", "31.0", "36", None), Lead("31", chance(2, 1, 4, 0.5), 2, 1, 4)),
+        (("36", "31", "31", "36"), Lead("36", chance(2, 2, 4, 0.5), 2, 2, 4)),
+        (("1", "2", "2", "3", "3", "2"), Lead("2", chance(3, 2, 6, 0.5), 3, 2, 6)),
     ],
     ids=["none", "unread", "one", "a blank counts", "a tie goes to the first", "three answers"],
 )
@@ -129,17 +131,19 @@ def test_the_vote_of_chains(chains: tuple[str | None, ...], lead: Lead) -> None:
 
 
 def test_an_easy_problem_and_what_was_learned_of_such_a_vote_move_the_chance() -> None:
-    assert working("31", "31", difficulty=0.1).weigh().chance == pytest.approx((2 + 1.8) / 4)
+    usual, easy = (working("31", "31", difficulty=each).weigh().chance for each in (0.5, 0.1))
+    assert (usual, easy) == pytest.approx((chance(2, 0, 2, 0.5), chance(2, 0, 2, 0.9)))
+    assert easy > usual
     learned = {"leads": {"2:0:2": [1, 6]}, "opinions": {}}
     own = settings(prior_weight=2.0)
-    chance = working("31", "31", learned=learned, own=own).weigh().chance
-    assert chance == pytest.approx((1 + 2 * 0.75) / (6 + 2))
+    taught = working("31", "31", learned=learned, own=own).weigh().chance
+    assert taught == pytest.approx((1 + 2 * usual) / (6 + 2))
 
 
 def test_opinions_count_as_independent_witnesses_one_after_another() -> None:
     work = working("31", "31")
     work.opinions.append(Opinion("check", "31.0"))
-    sure = joined(0.75, MEANS["check"].trust, agrees=True)[0]
+    sure = joined(chance(2, 0, 2, 0.5), MEANS["check"].trust, agrees=True)[0]
     assert work.weigh().answer == "31"
     assert work.lead.chance == pytest.approx(sure)
     work.opinions.append(Opinion("guided", "36"))
@@ -149,16 +153,20 @@ def test_opinions_count_as_independent_witnesses_one_after_another() -> None:
     assert (work.lead.votes, work.lead.runner_up, work.lead.of) == (2, 0, 2)
 
 
-def test_an_opinion_that_is_trusted_more_takes_the_lead_and_one_that_is_not_leaves_it() -> None:
+def test_an_opinion_that_is_trusted_more_takes_the_lead_and_one_that_is_not_leaves_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     work = working("31", "36")
     work.opinions.append(Opinion("strong", "35"))
-    _, theirs = joined(0.5, MEANS["strong"].trust, agrees=False)
+    _, theirs = joined(chance(1, 1, 2, 0.5), MEANS["strong"].trust, agrees=False)
     assert work.weigh().answer == "35"
     assert work.lead.chance == pytest.approx(theirs)
     assert work.leading is None, "no chain came to it"
     even = working("31", "36")
-    even.opinions.append(Opinion("more", "35"))
-    assert MEANS["more"].trust == 0.5
+    even.opinions.append(Opinion("check", "35"))
+    as_sure = chance(1, 1, 2, 0.5)
+    where = import_module("handlers.policies.cascade.working")
+    monkeypatch.setattr(where, "reliability", lambda *_: as_sure)
     assert even.weigh().answer == "31", "of equals what leads stays"
 
 
@@ -183,9 +191,11 @@ def test_a_weighing_says_what_came_what_leads_and_what_it_took_since_the_one_bef
     script = {"reasoner": [says(36), says(35), says(31)], "monitor": [found("YES", "Lost.")]}
     first, second = weighed(episode(script, settings(arms=("check",))))
     assert (first.round, first.arm, first.came, first.answer) == (0, None, None, "36")
-    assert (first.chance, first.votes, first.runner_up, first.of, first.spent) == (0.5, 1, 1, 2, 2)
-    assert first.context == (1.0, 0.5, 0.5, 0.5, 1.0)
-    _, theirs = joined(0.5, MEANS["check"].trust, agrees=False)
+    split = chance(1, 1, 2, 0.5)
+    assert (first.votes, first.runner_up, first.of, first.spent) == (1, 1, 2, 2)
+    assert first.chance == round(split, 6)
+    assert first.context == (1.0, round(1 - split, 6), 0.5, 0.5, 1.0)
+    _, theirs = joined(split, MEANS["check"].trust, agrees=False)
     assert (second.round, second.arm, second.came, second.answer) == (1, "check", "31", "31")
     assert (second.chance, second.spent) == (round(theirs, 6), 2.0)
     assert second.context == (1.0, round(1 - theirs, 6), 0.5, 0.5, 1.0)
@@ -199,9 +209,10 @@ def test_what_the_choice_of_an_arm_hangs_on() -> None:
     work.weigh()
     for tokens in (100, 100, 250):
         work.spending.see("0", asked("reasoner"), reply(tokens))
-    chance = (2 + 2 * (1 - 0.1234567)) / 5
-    assert work.context() == (1.0, round(1 - chance, 6), 0.123457, 0.333333, 1.5)
-    assert work.margin == 1
+    doubt = 1 - chance(2, 1, 3, 1 - 0.1234567)
+    assert work.context() == (1.0, round(doubt, 6), 0.123457, 0.333333, 1.5)
+    assert (work.margin, work.to_turn) == (1, 2)
+    assert work.raises == gain(2, 1, 3, 1 - 0.1234567)
     fact = work.stated("more", None)
     assert (fact.spent, fact.of, work.paid, work.rounds) == (4.5, 3, 4.5, 1)
     assert work.stated("more", None).spent == 0.0
@@ -229,7 +240,10 @@ def test_scores_are_what_an_arm_should_bring_and_what_its_pulls_came_to_beside()
     work = working("31", "36", own=own)
     work.weigh()
     context = work.context()
-    bare = {arm: expected_reward(arm, context, 0, constants(own)) for arm in ("more", "check")}
+    bare = {
+        arm: expected_reward(arm, context, 0, constants(own), work.raises)
+        for arm in ("more", "check")
+    }
     assert dict(scored(work, ("more", "check"))) == pytest.approx(bare)
     assert [arm for arm, _ in scored(work, ("check",))] == ["check"]
     pulled = {"arms": [{**constants(own)["start"][1], "id": "check", "birth": 2, "pulls": 1,
@@ -270,16 +284,17 @@ def test_an_audit_tries_no_more_chains_and_where_nothing_else_is_left_none() -> 
 
 
 def test_what_is_tried_is_told_by_its_score_and_nothing_is_that_gains_nothing() -> None:
-    """A check of two chains that disagree gains .5 · .25 - .5 · .05 - 2 / worth."""
+    """Where two chains disagree a check brings what it puts right less what it spoils and two calls."""
     script = {"reasoner": [says(31), says(36)], "monitor": [found("NO")]}
-    gain = 0.5 * MEANS["check"].rescues - 0.5 * MEANS["check"].hurts
-    own = settings(arms=("check",), exploration=0.0, worth=2 / gain)
-    assert episode(script, own).result.ended_by == "enough", "it just pays its price"
+    right = round(chance(1, 1, 2, 0.5), 6)
+    brings = (1 - right) * MEANS["check"].rescues - right * MEANS["check"].hurts
+    own = settings(arms=("check",), exploration=0.0, worth=2 / brings - 1e-6)
+    assert episode(script, own).result.ended_by == "enough", "it just does not pay its price"
     [choice] = episode(script, settings(arms=("check",), exploration=0.0, worth=21)).of(
         StrategyChosen
     )
     assert (choice.arm, choice.how) == ("check", "ucb")
-    assert choice.scores == (("check", round(gain - 2 / 21, 9)),)
+    assert dict(choice.scores)["check"] == pytest.approx(brings - 2 / 21, abs=2e-6)
 
 
 # ── How difficult a problem feels ────────────────────────────────────────────────────────────
