@@ -27,6 +27,7 @@ from typing import TypeAlias
 
 from handlers.learning.calibrate import Calibrator, fit
 from handlers.learning.metrics import any_of_n
+from handlers.learning.votes import gain, to_turn
 from schemas.identity import hash01
 from streams.research.analysis.intervals import chance_interval, mean_interval
 from streams.research.analysis.statistics import beta_share
@@ -37,6 +38,8 @@ FITTED = 20
 """Orders that a calibrator is fitted in: it is made anew for each problem, without that problem."""
 VOTES = 5
 STANDARD = f"vote of {VOTES}"
+EASE = 0.5
+"""How easy a problem feels to who knows none like it."""
 """What every other rule is held against."""
 
 Interval: TypeAlias = tuple[float, float]
@@ -136,6 +139,36 @@ def until_sure(level: float, most: int) -> Rule:
     return _one_by_one(most, sure)
 
 
+def until_leads(by: int, most: int) -> Rule:
+    """Chains until an answer has so many votes more than the next one, or until there are ``most``."""
+    return _one_by_one(most, lambda first, second: first - second >= by)
+
+
+def while_it_pays(worth: float, most: int) -> Rule:
+    """Two chains, then as many as can change who leads, as long as that is expected to pay: ``most`` at most.
+
+    A right answer is worth so many chains. What more of them bring is what the votes let expect of a problem that
+    feels like any other: the rule of ``cascade`` as long as it has learned nothing.
+    """
+
+    @cache
+    def draws(first: int, second: int, of: int) -> int:
+        more = to_turn(first, second)
+        return more if gain(first, second, of, EASE) > more / worth else 0
+
+    def taken(kinds: Kinds) -> int:
+        at = min(2, len(kinds))
+        while at < len(kinds):
+            votes = Counter(kind for kind in kinds[:at] if kind is not None)
+            more = draws(*_two(votes), at)
+            if not more or at + more > most:
+                break
+            at = min(at + more, len(kinds))
+        return at
+
+    return lambda drawn: [taken(kinds) for kinds in drawn]
+
+
 def shared_out(mean: int) -> Rule:
     """Two chains for each problem; what is left of ``mean`` a problem goes one by one to where the lead is smallest.
 
@@ -195,7 +228,13 @@ def rules(size: int) -> dict[str, Rule]:
     """The rules that so many chains a problem can tell of, by name."""
     found = {f"vote of {n}": vote_of(n) for n in (1, 3, 5, 10, 16) if n <= size}
     found |= {f"until {k} agree, at most {size}": until(k, size) for k in (2, 3, 4)}
+    found |= {f"until 2 agree, at most {n}": until(2, n) for n in (4, 5) if n < size}
+    found[f"until one leads by 2, at most {size}"] = until_leads(2, size)
     found |= {f"until sure at {p}, at most {size}": until_sure(p, size) for p in (0.8, 0.95)}
+    found |= {
+        f"while it pays at {worth}, at most {size}": while_it_pays(worth, size)
+        for worth in (16, 20, 200)
+    }
     return found | {
         f"{n} a problem, shared out by lead": shared_out(n) for n in (3, 5) if n <= size
     }

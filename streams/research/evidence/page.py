@@ -229,6 +229,7 @@ _FAMILIES = {
     "votes of so many chains": re.compile(r"vote of \d+"),
     "until some agree": re.compile(r"until \d+ agree.*"),
     "until sure": re.compile(r"until sure.*"),
+    "while it pays": re.compile(r"while it pays.*"),
     "shared out by lead": re.compile(r".{0,80}shared out by lead"),
 }
 """Rules of one kind, which differ in how much they draw: each kind is a line of the plot."""

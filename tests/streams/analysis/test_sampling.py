@@ -24,8 +24,10 @@ from streams.research.analysis.sampling import (
     select,
     shared_out,
     until,
+    until_leads,
     until_sure,
     vote_of,
+    while_it_pays,
     winner,
     winners,
 )
@@ -62,6 +64,12 @@ def test_a_problem_that_all_chains_solve_takes_as_few_as_each_rule_needs() -> No
         "until 2 agree, at most 16": 2,
         "until 3 agree, at most 16": 3,
         "until 4 agree, at most 16": 4,
+        "until 2 agree, at most 4": 2,
+        "until 2 agree, at most 5": 2,
+        "until one leads by 2, at most 16": 2,
+        "while it pays at 16, at most 16": 2,
+        "while it pays at 20, at most 16": 2,
+        "while it pays at 200, at most 16": 2,
         "until sure at 0.8, at most 16": 2,  # 1 - 1/2^3 = .875 after two, .75 after one
         "until sure at 0.95, at most 16": 4,  # 1 - 1/2^5 = .969 after four, .9375 after three
         "3 a problem, shared out by lead": 3,
@@ -98,6 +106,28 @@ def test_three_that_agree_of_five_are_the_vote_of_five_where_there_are_two_answe
             assert winner(chains("".join(map(str, kinds[:count]))))[0] is (
                 kinds[:5].count("x") >= 3
             )
+
+
+def test_a_lead_of_so_many_ends_the_drawing_and_nothing_else_does() -> None:
+    told = [list("xx"), list("xyxx"), list("xyxyxx"), list("x.y.z")]
+    assert until_leads(2, 5)([[*each] for each in told]) == [2, 4, 5, 5]
+
+
+@pytest.mark.parametrize(
+    ("worth", "taken"),
+    [
+        (5, [2, 2, 2, 2]),
+        (20, [2, 3, 4, 5]),
+        (500, [2, 5, 6, 5]),
+        (20_000, [5, 9, 6, 5]),
+    ],
+)
+def test_what_a_right_answer_is_worth_decides_how_long_it_pays(
+    worth: float, taken: list[int]
+) -> None:
+    """Two that agree, two that differ at first, three that all do, and a vote that nothing decides."""
+    told = [list("xxxxxxxxx"), list("xyxxxxxxx"), list("xyzxxx"), list("abcde")]
+    assert while_it_pays(worth, 9)([[*each] for each in told]) == taken
 
 
 def test_what_is_left_goes_to_the_problems_that_are_torn() -> None:
@@ -194,7 +224,16 @@ def test_intervals_hold_the_truth_of_drawn_banks() -> None:
 
 
 RULES = st.sampled_from(
-    [vote_of(3), until(2, 5), until(3, 8), until_sure(0.8, 8), until_sure(0.95, 8)]
+    [
+        vote_of(3),
+        until(2, 5),
+        until(3, 8),
+        until_leads(2, 8),
+        until_sure(0.8, 8),
+        until_sure(0.95, 8),
+        while_it_pays(20, 8),
+        while_it_pays(500, 8),
+    ]
 )
 KINDS = st.lists(st.sampled_from(["x", "y", "z", None]), min_size=1, max_size=8)
 
