@@ -69,7 +69,7 @@ def finite(value: Any) -> Any:
         # Canonical JSON says whole numbers of 64 bits and finite ones. Whatever else was admitted
         # could not be digested, and so never be named.
         case int() if not -(1 << 63) <= value < 1 << 64:
-            raise ValueError("Integer exceeds 64-bit range")
+            raise ValueError("a number of more than 64 bits")
         case float() if not math.isfinite(value):
             raise ValueError("must be a finite number")
         case dict():

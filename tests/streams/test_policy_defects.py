@@ -148,7 +148,7 @@ def huge(*_: Any) -> dict[str, Any]:
         (replace(SPEED, solve=good, reflect=odd_reflection), "reflect: ValueError: half \ufffd"),
         (replace(SPEED, solve=good, reflect=quitting), "reflect: SystemExit: enough"),
         (replace(SPEED, solve=good, reflect=nan), "reflect: ValueError: must be a finite number"),
-        (replace(SPEED, solve=good, reflect=huge), "reflect: ValueError: Integer exceeds 64-bit"),
+        (replace(SPEED, solve=good, reflect=huge), "reflect: ValueError: a number of more than 64"),
     ],
     ids=lambda given: given.split(": ")[-1] if isinstance(given, str) else "",
 )

@@ -15,7 +15,7 @@ TEXT_CHARS = 10_000
 _SURROGATE = re.compile("[\ud800-\udfff]")
 """Bytes of the command line that are no UTF-8 come as these."""
 _ENDLESS = re.compile(r"\d{19}")
-_TOO_LARGE = re.compile(r"64-bit|sys\.maxsize")
+_TOO_LARGE = re.compile(r"64.bit|sys\.maxsize")
 NO_ROOM = (ENOSPC, EDQUOT, EFBIG)
 
 

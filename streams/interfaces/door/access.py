@@ -13,7 +13,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, PositiveInt, StringConstraints, ValidationError
 
-from schemas.problem import Name, Priority, begins_with
+from schemas.faults import first_fault
+from schemas.problem import Count, Name, Priority, begins_with
 from streams.interfaces.door.errors import Error
 from streams.support.yamls import Flaw, document
 
@@ -32,8 +33,8 @@ class Holder(BaseModel):
 
     sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
     at_once: PositiveInt = AT_ONCE
-    call_limit: PositiveInt | None = None
-    token_limit: PositiveInt | None = None
+    call_limit: Count | None = None
+    token_limit: Count | None = None
     priority: Priority = 0
     """The highest that its requests may ask for."""
 
@@ -142,9 +143,8 @@ def access_of(path: str | None) -> Access:
     except UnicodeDecodeError as error:
         raise Error("not YAML", code="serve.tokens", where=path, field="tokens") from error
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise Error(first["msg"], code="serve.tokens", where=path, field=place) from error
+        place, what = first_fault(error)
+        raise Error(what, code="serve.tokens", where=path, field=place) from error
     # An empty list would let anybody in, which nobody means who writes such a file.
     if not holders:
         raise Error("nobody is named", code="serve.tokens", where=path, field="holders")

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from schemas.answer_type import AnswerType
 from schemas.carried import TooMuch, carried, comes_back, of_text
+from schemas.faults import first_fault
 from schemas.problem import Limits, Problem, Profile, ReferenceAnswer, of_tenant
 from schemas.settings import meant
 from streams.interfaces.cli.kafka_log import is_kafka
@@ -103,8 +104,8 @@ class Way:
         try:
             Problem.model_validate({"problem": "-"} | said)
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            raise Error(first["msg"], code="input.field", field=str(first["loc"][0])) from error
+            place, what = first_fault(error)
+            raise Error(what, code="input.field", field=place.partition(".")[0]) from error
         return own, memory
 
     def typed(self) -> AnswerType | None:
@@ -126,12 +127,10 @@ class Way:
                 seconds=self.time_limit,
             )
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
+            place, what = first_fault(error)
             named = {"calls": "call", "tokens": "token", "cost": "cost", "seconds": "time"}
             # By the name of the parameter: ``calls`` is what a record says, and nobody passed that.
-            raise Error(
-                first["msg"], code="usage", field=f"{named[str(first['loc'][0])]}_limit"
-            ) from error
+            raise Error(what, code="usage", field=f"{named[place]}_limit") from error
 
     def check(self) -> None:
         """Raise an ``Error`` that names what is wrong with it, whatever the problem."""

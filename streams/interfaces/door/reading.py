@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from schemas.answer import Answer
 from schemas.events.episode import EpisodeClosed, ProblemAdmitted
 from schemas.memory import Memory, MemoryItem
-from schemas.problem import Limits, Problem
+from schemas.problem import Problem
 from schemas.record import Record
 from schemas.settings import BadSetting
 from streams.core.backbone import BackboneError
@@ -20,7 +20,7 @@ from streams.interfaces.cli import opening
 from streams.interfaces.cli.finding import find_episode, need_episodes
 from streams.interfaces.cli.kafka_log import is_kafka
 from streams.interfaces.cli.setup import as_cli, policy_of, world_of
-from streams.interfaces.door.asking import at_least_one, models_of, of_type, sayable
+from streams.interfaces.door.asking import Way, at_least_one, models_of, of_type, sayable
 from streams.interfaces.door.errors import Error, as_error, in_our_words, no_loop
 from streams.interfaces.door.messages import answers_after
 from streams.replay.change import Change
@@ -185,7 +185,7 @@ def fork(
     change = Change(
         at=at,
         settings=settings or {},
-        limits=Limits(calls=call_limit),
+        limits=Way(call_limit=call_limit).limits(),
         policy=policy,
         edit=edit,
         sample=sample,

@@ -96,7 +96,7 @@ def test_what_no_record_can_say_is_named_by_its_option(
 def test_a_limit_that_no_record_can_say_is_refused(folder: Path) -> None:
     """It was recorded, and whatever showed the episode as JSON ended in a defect."""
     called = call("produce", "game24:901", "--call-limit", "1" * 400, "--log", "a.db")
-    assert (called.code, "--call-limit: Integer exceeds 64-bit range" in called.err) == (2, True)
+    assert (called.code, "--call-limit: a number of more than 64 bits" in called.err) == (2, True)
     assert not (folder / "a.db").exists()
 
 

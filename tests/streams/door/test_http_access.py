@@ -338,6 +338,7 @@ def test_a_body_has_its_bounds(door: Here) -> None:
         ("holders: {a: {sha256: x}}", "holders.a.sha256"),
         ("holders: {a b: {sha256: " + "a" * 64 + "}}", "holders.a b.[key]"),
         ("holders: {a: {sha256: " + "a" * 64 + ", calls: 3}}", "holders.a.calls"),
+        (f"holders: {{a: {{sha256: {'a' * 64}, call_limit: {1 << 64}}}}}", "holders.a.call_limit"),
         ("[", "tokens"),
         ("holders: {a: {sha256: !!timestamp x}}", "tokens"),
         ("holders: {a: {at_once: 1:%s5}}" % ("5:" * 3000), "tokens"),

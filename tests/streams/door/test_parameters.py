@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import metalogue
 import pytest
 from metalogue import Engine
 
+from streams.interfaces.door.asking import Way
 from tests.streams.door.test_engine import LOG, SUM, run
 
 
@@ -53,6 +55,23 @@ def test_whatever_is_wrong_is_said_with_its_field(folder: Path, field: str, wron
             assert engine.pending == 0
 
     run(work)
+
+
+def test_what_no_record_can_say_is_named_in_plain_words(folder: Path) -> None:
+    """Behind the field stood the words of a library: "Value error, Integer exceeds 64-bit range"."""
+    solved = metalogue.solve(SUM.format(1), backbone="rehearsal", log=LOG)
+    calls: list[tuple[str, Callable[[], object]]] = [
+        ("call_limit", lambda: metalogue.solve(SUM.format(1), call_limit=1 << 64)),
+        ("token_limit", lambda: metalogue.solve(SUM.format(1), token_limit=1 << 64)),
+        ("call_limit", lambda: metalogue.fork(LOG, solved.episode, "0", call_limit=1 << 64)),
+    ]
+    for field, call in calls:
+        with pytest.raises(metalogue.Error) as caught:
+            call()
+        assert (caught.value.field, caught.value.detail) == (field, "a number of more than 64 bits")
+    with pytest.raises(metalogue.Error) as caught:
+        Way().own(" x")
+    assert caught.value.detail == "must be printable, without spaces at its ends"
 
 
 @pytest.mark.parametrize("wrong", [Path("a.db"), b"a.db", 5])
