@@ -33,20 +33,29 @@ WANTED: Final[Mapping[str, str]] = {
     "exhausted": "and json_extract(c.body, '$.status') = 'exhausted'",
     "abstained": "and json_extract(c.body, '$.status') = 'abstained'",
 }
+SAYS = """(instr(lower(json_extract(a.body, '$.problem.problem')), lower(:text))
+    or json_extract(a.body, '$.problem.id') = :text)"""
 FILTERS: Final[Mapping[str, str]] = {
     # One that was not begun has the policy that its problem names.
     "policy": "and coalesce(json_extract(o.body, '$.policy'), "
     "json_extract(a.body, '$.problem.policy')) = :policy",
     "domain": "and json_extract(a.body, '$.problem.domain') = :domain",
-    "text": "and (instr(lower(json_extract(a.body, '$.problem.problem')), lower(:text)) "
-    "or json_extract(a.body, '$.problem.id') = :text)",
+    "text": f"and {SAYS}",
 }
 SIDE = """
 select o.offset, o.episode, o.at_ms, null, o.body, o.at_ms, c.body, c.at_ms, false, false from records o
   left join records c on c.episode = o.episode and c.address = 'closed'
-  where o.episode >= :first and o.episode < :end and o.address = :address and o.offset < :before
+  where o.episode >= :first and o.episode < :end and o.address = :address and o.offset < :before {wanted}
   order by o.offset desc limit :rows
 """
+# Neither a batch nor a probe was admitted: its problems are those of its members, or of what it was taken from.
+SIDE_FILTERS: Final[Mapping[str, str]] = {
+    "policy": "and json_extract(o.body, '$.policy') = :policy",
+    # A batch is named after its scope, a probe after its parent, and the names of both begin with the domain.
+    "domain": "and substr(ltrim(o.episode, 'q/'), 3, length(:domain) + 1) = :domain || '/'",
+    "text": f"""and exists (select 1 from records a where a.address = 'admitted' and {SAYS} and a.episode in (
+    select value from json_each(o.body, '$.members') union select json_extract(o.body, '$.parent')))""",
+}
 SIDES: Final[Mapping[str, tuple[str, str, str]]] = {
     "probes": ("q/", "q0", "opened"),
     "learning": ("b/", "b0", "batch"),
@@ -96,16 +105,16 @@ def episodes(log: SqliteLog, wanted: Mapping[str, str], before: int, most: int) 
     """
     values: dict[str, Any] = {"before": before, "rows": most}
     which = wanted.get("state", "")
+    query, filters, clauses = EPISODES, FILTERS, [WANTED.get(which, "")]
     if which in SIDES:
+        query, filters = SIDE, SIDE_FILTERS
         values |= dict(zip(("first", "end", "address"), SIDES[which], strict=True))
-        return [Listed(*row) for row in log.db.execute(SIDE, values)]
     # Only what was asked for becomes a clause, so that a page without filters reads nothing else.
-    clauses = [WANTED.get(which, "")]
-    for name, clause in FILTERS.items():
+    for name, clause in filters.items():
         if wanted.get(name):
             clauses.append(clause)
             values[name] = wanted[name]
-    query = EPISODES.format(wanted=" ".join(clauses))
+    query = query.format(wanted=" ".join(clauses))
     return [Listed(*row) for row in log.db.execute(query, values)]
 
 
