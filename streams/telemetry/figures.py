@@ -90,6 +90,8 @@ class Figures:
     problems: int = 0
     refused: int = 0
     """Problems that were put, and that a worker could not take: they have dead letters."""
+    solved: set[str] = field(default_factory=set[str])
+    """Episodes of solves whose problems nobody put for workers."""
     admitted: int = 0
     closed: int = 0
     failed: int = 0
@@ -122,10 +124,10 @@ class Figures:
 
     @property
     def total(self) -> int:
-        """Problems that were produced, and that can come to an answer."""
+        """Problems that were produced or solved at once, and that can come to an answer."""
         # A log on Kafka is read partition by partition: an end may be there before its beginning.
-        left = max(self.problems - self.refused, self.admitted) - len(self.taken_out)
-        return max(left, self.closed)
+        asked = self.problems - self.refused + len(self.solved)
+        return max(max(asked, self.admitted) - len(self.taken_out), self.closed)
 
     @property
     def worked(self) -> list[BatchFigures]:
@@ -142,8 +144,8 @@ class Figures:
         # Bodies are decoded only where something in them counts: most records by far are
         # none of these kinds.
         match kind:
-            case "problem.admitted":
-                self.admitted += 1
+            case "problem.admitted" | "episode.opened":
+                self._came(kind, episode)
             case "episode.closed" if topic == "events" and episode.startswith("p/"):
                 self._closed(episode, orjson.loads(body))
             case "reflected":
@@ -169,6 +171,13 @@ class Figures:
     def parked(self) -> int:
         """Episodes that wait for a person."""
         return len(self.held)
+
+    def _came(self, kind: str, episode: str) -> None:
+        # Only solves are told of as they begin.
+        if kind == "problem.admitted":
+            self.admitted += 1
+        else:
+            self.solved.add(episode)
 
     def _closed(self, episode: str, body: dict[str, Any]) -> None:
         self.taken_out.discard(episode)
@@ -257,10 +266,15 @@ class Reader:
                 self.figures.probing += spent
             else:
                 self.figures.solving += spent
+        solved = self.figures.solved
+        before = len(solved)
         for fact in queries.facts(self.log, self.offset, upto):
             self.figures.feed(*fact)
         self.offset = upto
         put = queries.problems(self.log, self.problems)
+        # One that was put as well counts among the problems, whichever of the two came first.
+        if solved and (put.problems or len(solved) > before):
+            solved -= queries.put(self.log, solved)
         self.figures.problems += put.problems
         self.figures.refused += put.refused
         # Problems are messages and no records, with offsets of their own.

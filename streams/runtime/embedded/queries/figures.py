@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, get_args
+
+import orjson
 
 from schemas.outcome import Status
 
@@ -20,12 +22,14 @@ select topic, substr(episode, 1, 2), count(*), total(json_extract(body, '$.promp
     count(json_extract(body, '$.cost'))
   from records where offset > ? and offset <= ? and kind = 'completed' and {MADE} group by 1, 2
 """
-# That an episode is to be learned from counts, and not what it says of itself, which is long.
+# That an episode is to be learned from counts, and not what it says of itself, which is long. Of those that begin
+# only solves count: nobody put them.
 FACTS = """
 select kind, topic, episode, case kind when 'reflected' then '{}' else body end from records
-  where offset > ? and offset <= ? and kind in ('problem.admitted', 'episode.closed', 'reflected',
+  where offset > ? and offset <= ? and (kind in ('problem.admitted', 'episode.closed', 'reflected',
     'episode.parked', 'episode.adopted', 'batch.closed', 'memory.versioned', 'lesson.distilled',
-    'knowledge.consolidated', 'graded') order by offset
+    'knowledge.consolidated', 'graded')
+    or kind = 'episode.opened' and json_extract(body, '$.purpose') = 'solve') order by offset
 """
 LATENCIES = f"""
 select json_extract(body, '$.model'), case {{buckets}} else {{last}} end, count(*),
@@ -53,6 +57,9 @@ select count(*) filter (where topic = 'problems'), count(*) filter (where topic 
     coalesce(max(offset), 0)
   from messages where topic in ('problems', 'dead-letters') and offset > ?
 """
+PUT = (
+    "select key from messages where topic = 'problems' and key in (select value from json_each(?))"
+)
 
 
 class Calls(NamedTuple):
@@ -137,3 +144,9 @@ def answers(log: SqliteLog, after: int, most: int) -> list[Answered]:
 def problems(log: SqliteLog, after: int) -> Put:
     """The problems that were put, or refused, behind an offset."""
     return Put(*log.db.execute(PROBLEMS, (after,)).fetchone())
+
+
+def put(log: SqliteLog, episodes: Iterable[str]) -> set[str]:
+    """Those of some episodes whose problems were put for workers."""
+    names = orjson.dumps([*episodes]).decode()
+    return {key for (key,) in log.db.execute(PUT, (names,))}
