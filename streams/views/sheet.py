@@ -35,6 +35,7 @@ from schemas.usage import Usage, total
 from state.folds.grades import GradesFold, Known, word_of
 from streams.core.judgements import judgements
 from streams.runtime.embedded.queries.episodes import claims_on
+from streams.views.states import state_of
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -136,6 +137,17 @@ class EpisodeView:
         # a question whose address is empty still waits.
         asked = (event for event in self.journal.values() if isinstance(event, ReviewAsked))
         return [event for event in asked if event.address not in self.journal]
+
+    @property
+    def state(self) -> str:
+        """What has become of it, in one word."""
+        return state_of(
+            None if self.closed is None else self.closed.status,
+            parked=self.parked is not None,
+            cancelled=self.cancelled is not None,
+            asking=bool(self.waits),
+            begun=self.opened is not None or self.learning,
+        )
 
     @property
     def summary(self) -> dict[str, object]:

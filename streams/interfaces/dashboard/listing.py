@@ -15,6 +15,7 @@ from state.folds.state import State
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.queries import lists
 from streams.runtime.embedded.queries.figures import UNREADABLE
+from streams.views.states import state_of
 
 PAGE: Final = 50
 NEWEST: Final = 1 << 62
@@ -31,7 +32,7 @@ class ListedEpisode:
     domain: str
     policy: str | None
     state: str
-    """waiting, running, parked, cancelled, or how it ended."""
+    """As ``streams.views.states`` says it."""
     answer: str | None
     known: Known | None
     """What is known of the answer; nothing where there is none to be graded."""
@@ -64,8 +65,6 @@ def episodes(log: SqliteLog, state: State, wanted: Mapping[str, str], before: in
         said = _json(row.admitted).get("problem", {})
         began, ended, episode = _json(row.opened), _json(row.closed), row.episode
         limits: dict[str, Any] = began.get("limits") or {}
-        begun = "running" if row.opened else "waiting"
-        waiting = "cancelled" if row.taken_out else "parked" if row.parked else begun
         # A batch or a probe answers no problem of anybody's: there is nothing to be right or wrong.
         is_graded = bool(ended) and episode.startswith("p/")
         line = ListedEpisode(
@@ -75,7 +74,13 @@ def episodes(log: SqliteLog, state: State, wanted: Mapping[str, str], before: in
             problem=str(said.get("problem", "")),
             domain=said.get("domain", ""),
             policy=began.get("policy") or said.get("policy"),
-            state=ended.get("status", waiting),
+            state=state_of(
+                ended.get("status"),
+                parked=row.parked,
+                cancelled=row.taken_out,
+                asking=row.asking,
+                begun=row.opened is not None,
+            ),
             answer=ended.get("answer"),
             known=state.outcomes.of(episode) if is_graded else None,
             call_limit=limits.get("calls"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
@@ -31,11 +32,11 @@ class Running:
     last_ms: int | None
 
 
-def running(live_log: LiveLog, log: SqliteLog) -> list[Running]:
-    """The episodes under way, those first that began last."""
+def running(under_way: Mapping[str, int], log: SqliteLog) -> list[Running]:
+    """Episodes under way, each with when it began, those first that began last."""
     # The newest: an episode that hangs for hours is on the list of all that
     # run, and would fill this one.
-    latest = sorted(live_log.open.items(), key=lambda each: -each[1])[:SHOWN]
+    latest = sorted(under_way.items(), key=lambda each: -each[1])[:SHOWN]
     sorts = {"p": "problem", "b": "learning", "q": "probe"}
     found: list[Running] = []
     for episode, since_ms in latest:
@@ -60,6 +61,9 @@ def page(live_log: LiveLog, log: SqliteLog) -> dict[str, Any]:
     figures, counts = live_log.counts.figures, live_log.topics()
     rates = {name: live_log.rates.of(name) for name in counts}
     lags, batches = live_log.counts.lags(), figures.worked
+    # Who waits for a person is at work on nothing, and may be for days.
+    asking = episodes.asking(log, live_log.open)
+    under_way = {name: since for name, since in live_log.open.items() if name not in asking}
     # The scope that moved last is drawn; the others are a click away, for
     # each drawing takes its time.
     scope, others = progress.newest(batches)
@@ -69,8 +73,9 @@ def page(live_log: LiveLog, log: SqliteLog) -> dict[str, Any]:
         "boxes": flow.boxes(counts, rates, lags),
         "edges": flow.edges(rates, lags),
         "size": flow.SIZE,
-        "running": running(live_log, log),
-        "under_way": len(live_log.open),
+        "running": running(under_way, log),
+        "under_way": len(under_way),
+        "asking": len(asking),
         "answers": listing.answers(log, live_log.state, "", listing.NEWEST).lines[:SHOWN],
         "statuses": live_log.counts.answers,
         "progress": progress.shown(figures, scope),

@@ -32,6 +32,7 @@ from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.reading import reading
 from streams.views.rows import rows
 from streams.views.sheet import EpisodeView, read
+from streams.views.states import ASKING
 
 # A view gets what stands behind the question mark of an address, which anybody may have
 # typed: what it cannot read it takes for unsaid, and what it does not find is a page with
@@ -42,6 +43,7 @@ STATES: Final = (
     ("", "all"),
     ("running", "running"),
     ("waiting", "waiting"),
+    ("asking", ASKING),
     ("parked", "parked"),
     ("cancelled", "cancelled"),
     ("closed", "closed"),

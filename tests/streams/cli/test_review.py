@@ -174,7 +174,7 @@ def test_who_waits_stands_among_those_that_have_ended_by_when_they_came(log: Pat
         ("sum-1", "answered"),
     ]
     assert rows[0]["question"].endswith("If it is not, which one is?")
-    assert "waits for a person" in call("show", rows[0]["episode"], "--log", log).out
+    assert "asks a person" in call("show", rows[0]["episode"], "--log", log).out
     assert call("review", "answer", rows[0]["episode"], "--score", 0.5, "--log", log).code == 2
     assert queued(log) == ["sum-6", "sum-1", "sum-6", "sum-1"]
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from state.folds.state import State
+from streams.interfaces.dashboard import listing
 from streams.interfaces.dashboard.listing import NEWEST
 from streams.runtime.embedded.queries import lists
 from streams.runtime.embedded.reading import reading
+from streams.views.sheet import read
+from streams.views.states import ASKING
 from tests.streams.cli.calling import call, copied
+from tests.streams.dashboard.serving import serving
 
 
 def listed(path: Path, **wanted: str) -> list[str]:
@@ -34,3 +39,30 @@ def test_batches_are_those_with_a_member_that_is_looked_for(worked: Path) -> Non
     assert 0 < len(listed(worked, state="learning", text="n905")) < len(every)
     for other in ({"domain": "game"}, {"policy": "mc"}, {"text": "no such text"}):
         assert listed(worked, state="learning", **other) == []
+
+
+def test_who_asks_a_person_is_said_to_everywhere(tmp_path: Path) -> None:
+    """It was running on the list, waiting on its page, and under way on the first page."""
+    path = tmp_path / "a.db"
+    puzzle = b'{"id": "sum-6", "problem": "What is 12 * 13?"}\n{"id": "sum-2", "problem": "What is 8 * 9?"}'
+    assert call("produce", "-", "--policy", "reviewed", "--log", path, given=puzzle).code == 0
+    words = ("worker", "--backbone", "rehearsal:seed=7", "--until-idle", "--no-tables")
+    assert call(*words, "--log", path).code == 1
+    (episode,) = listed(path, state="asking")
+    assert len(listed(path)) == 2
+    assert listed(path, state="running") == []
+    with reading(path) as log:
+        leaf = listing.episodes(log, State(), {"state": "asking"}, NEWEST)
+        sheet = read(log, episode)
+    assert [line.state for line in leaf.lines] == [sheet.state] == [ASKING]
+    assert call("show", episode, "--log", path, "--json").json["status"] == "waiting"
+    assert ASKING in call("show", episode, "--log", path).out
+    with serving(path) as site:
+        site.caught_up()
+        pages = {page: site.get(page).text for page in ("/", f"/episode?id={episode}", "/episodes")}
+    assert all(ASKING in text for text in pages.values())
+    assert "Nothing is under way." in pages["/"]
+    answer = ("review", "answer", "sum-6", "--reference", "156", "--by", "Ada")
+    assert call(*answer, "--log", path).code == 0
+    assert call(*words, "--log", path).code == 0
+    assert listed(path, state="asking") == []

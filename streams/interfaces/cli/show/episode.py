@@ -99,7 +99,7 @@ def _ending(sheet: EpisodeView) -> list[str | Span]:
         return [(f"cancelled{by}", "alarm"), why]
     if sheet.waits:
         told = cut(one_line(sheet.waits[0].question), ANSWER_CELLS)
-        return [("waits for a person", "alarm"), f"   {told}"]
+        return [(sheet.state, "alarm"), f"   {told}"]
     if closed is None:
         return [("open", "note"), "   no answer yet"]
     if sheet.learning:

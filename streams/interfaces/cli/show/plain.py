@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from msgspec import structs
 
@@ -12,6 +12,10 @@ from schemas.questions import Complete
 from streams.core.closing import trace_of
 from streams.interfaces.cli.show.moment import StepView
 from streams.views.sheet import EpisodeView
+from streams.views.states import ASKING
+
+STATUSES: Final = {"waiting": "open", "running": "open", ASKING: "waiting"}
+"""States that scripts know by other words than people."""
 
 
 def episode_json(sheet: EpisodeView) -> dict[str, Any]:
@@ -20,12 +24,6 @@ def episode_json(sheet: EpisodeView) -> dict[str, Any]:
     # is null, for 0 or an empty text would be counted as something that was seen.
     closed, opened, known = sheet.closed, sheet.opened, sheet.known
     source, stopped = opened or sheet.learned_from, sheet.cancelled or sheet.parked
-    # What keeps it from going on comes before what it had come to by then.
-    status: str = "open" if closed is None else closed.status
-    if stopped is not None:
-        status = "parked" if sheet.parked else "cancelled"
-    elif sheet.waits:
-        status = "waiting"
     why = None if stopped is None else stopped.reason
     standing = None
     if closed is not None and not sheet.learning:
@@ -41,7 +39,7 @@ def episode_json(sheet: EpisodeView) -> dict[str, Any]:
         "parent": opened.parent if opened is not None else None,
         "limits": opened.limits.model_dump(exclude_none=True) if opened is not None else {},
         "batch": sheet.batch,
-        "status": status,
+        "status": STATUSES.get(sheet.state, sheet.state),
         "ended_by": why if closed is None else closed.ended_by,
         "answer": closed.answer if closed is not None else None,
         # Only where it waits: scripts test for the key.

@@ -14,6 +14,11 @@ TIMES_ADOPTED = """(select count(*) from records d
     where d.episode = a.episode and d.kind = 'episode.adopted')"""
 IS_PARKED = f"{TIMES_PARKED} > {TIMES_ADOPTED}"
 """It waits for a person; each time that one takes it up again leaves an ``adopted`` of its own."""
+IS_ASKING = """exists (select 1 from records q
+    where q.episode = a.episode and q.address >= 'asked.' and q.address < 'asked/'
+    and not exists (select 1 from records r where r.episode = q.episode
+      and r.address = json_extract(q.body, '$.address')))"""
+"""Its policy put a question to a person that has no answer on record."""
 IS_PUT = """(partition = 0
     or exists (select 1 from messages m where m.topic = 'problems' and m.key = a.episode))"""
 """It is a worker's: also what a solve began that was killed, once somebody has put the same problem for workers."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from streams.runtime.embedded.queries.conditions import IS_PARKED, IS_TAKEN_OUT
+from streams.runtime.embedded.queries.conditions import IS_ASKING, IS_PARKED, IS_TAKEN_OUT
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 EPISODES = f"""
 select a.offset, a.episode, a.at_ms, a.body, o.body, o.at_ms, c.body, c.at_ms,
     case when c.offset is null then {IS_TAKEN_OUT} else false end,
-    case when c.offset is null then {IS_PARKED} else false end
+    case when c.offset is null then {IS_PARKED} else false end,
+    case when c.offset is null then {IS_ASKING} else false end
   from records a
   left join records o on o.episode = a.episode and o.address = 'opened'
   left join records c on c.episode = a.episode and c.address = 'closed'
@@ -25,7 +26,9 @@ GOES_ON = f"not ({IS_TAKEN_OUT} or {IS_PARKED})"
 # By cases, for SQLite would look at all records of every episode before it looks whether that is closed.
 WANTED: Final[Mapping[str, str]] = {
     "waiting": f"and case when c.offset is null and o.offset is null then {GOES_ON} end",
-    "running": f"and case when c.offset is null and o.offset is not null then {GOES_ON} end",
+    "running": "and case when c.offset is null and o.offset is not null "
+    f"then {GOES_ON} and not {IS_ASKING} end",
+    "asking": f"and case when c.offset is null and o.offset is not null then {GOES_ON} and {IS_ASKING} end",
     "parked": f"and case when c.offset is null then {IS_PARKED} end",
     "cancelled": f"and case when c.offset is null then {IS_TAKEN_OUT} end",
     "closed": "and c.offset is not null",
@@ -43,7 +46,7 @@ FILTERS: Final[Mapping[str, str]] = {
     "text": f"and {SAYS}",
 }
 SIDE = """
-select o.offset, o.episode, o.at_ms, null, o.body, o.at_ms, c.body, c.at_ms, false, false from records o
+select o.offset, o.episode, o.at_ms, null, o.body, o.at_ms, c.body, c.at_ms, false, false, false from records o
   left join records c on c.episode = o.episode and c.address = 'closed'
   where o.episode >= :first and o.episode < :end and o.address = :address and o.offset < :before {wanted}
   order by o.offset desc limit :rows
@@ -86,6 +89,7 @@ class Listed(NamedTuple):
     closed_ms: int | None
     taken_out: bool
     parked: bool
+    asking: bool
 
 
 class ListedAnswer(NamedTuple):
