@@ -55,13 +55,14 @@ class Judgements:
 
     def of(self, episode: str, reflected: Reflected) -> list[Feedback]:
         """Return the judgements of an episode's answer, the newest last. Of verdicts that one counts."""
+        return self.on(episode, reflected.domain, reflected.problem_id, reflected.answer)
+
+    def on(self, episode: str, domain: str, problem_id: str, answer: str | None) -> list[Feedback]:
+        """The same for any answer to a problem, also one that leaves no reflection."""
         # A person may have judged an answer that this episode did not give: that says
         # nothing of this one.
-        said = [
-            *self.about((reflected.domain, reflected.problem_id)),
-            *self.about((episode,)),
-        ]
-        about = (each for each in said if each[1].judges(reflected.answer))
+        said = [*self.about((domain, problem_id)), *self.about((episode,))]
+        about = (each for each in said if each[1].judges(answer))
         return [feedback for _, feedback in sorted(about, key=itemgetter(0))]
 
     def reply(self, episode: str, address: str) -> Feedback | None:

@@ -27,6 +27,12 @@ BATCH = 512
 ANSWERED = """
 select episode from records where episode >= ? and episode < ? and address in ('closed', 'taken')
 """
+ENDED_BESIDE = """
+select offset, episode from records where offset > ? and offset <= ? and partition != 0
+  and kind = 'episode.closed' and episode >= 'p/' and episode < 'p0' order by offset
+"""
+"""Solves: what a worker ends itself is on its own partition, 0."""
+LAST_EVENT = "select offset from records where topic = 'events' order by offset desc limit 1"
 UNHEARD = "select 1 from records where episode = ? and address = 'taken' and offset > ?"
 """A case that somebody put on the log behind an offset."""
 
@@ -51,6 +57,12 @@ def judgements_of(log: SqliteLog) -> Judgements:
     return told
 
 
+def last_event(log: SqliteLog) -> int:
+    """The last offset on ``events``; 0 before the first."""
+    row = log.db.execute(LAST_EVENT).fetchone()
+    return 0 if row is None else int(row[0])
+
+
 class Labels:
     """Labels by problem and by episode, read off the feedback topic."""
 
@@ -70,6 +82,9 @@ class Labels:
         """Up to where feedback is read for good, and up to where its grades are stated."""
         self.held: list[int] = []
         """How far feedback had come when those episodes began to be closed that still are."""
+        # Where nobody has read any feedback, all of it is still to come, and meets the ends that are there.
+        self.met = log.position("learner", "events") if self.committed else last_event(log)
+        """Up to where the ends of solves have met what was said before them."""
 
     def load(self) -> None:
         """Remember the feedback that was read before."""
@@ -102,6 +117,35 @@ class Labels:
             self._advance()
         return bool(found)
 
+    async def meet(self) -> bool:
+        """Grade solves that ended by the feedback that came before. Returns whether there was any.
+
+        No worker ends them, and who does hears no feedback. Call it before ``take``, which grades what ended already.
+        """
+        upto, moved = last_event(self.log), False
+        found = self.log.db.execute(ENDED_BESIDE, (self.met, upto)).fetchall() if self.said else []
+        for offset, episode in found:
+            about = judged_of(self.log, episode)
+            if about is not None:
+                problem_id, judged = about
+                for each in self.said.on(episode, judged.domain, problem_id, judged.answer):
+                    address, event = await graded(self.grader, judged, each)
+                    if self.log.find(episode, address) is None:
+                        self.writer.state("learning", episode, address, event)
+                        self.learner.feed(episode, address, event)
+                        moved = True
+            # With its grades in one commit, as with feedback.
+            self._met(offset)
+        # Whoever starts again looks no further back; without anything said nobody has to.
+        if self.said and upto > self.met:
+            self._met(upto)
+        self.met = upto
+        return moved
+
+    def _met(self, offset: int) -> None:
+        self.met = offset
+        self.writer.advance("learner", "events", offset)
+
     def _advance(self) -> bool:
         # In the commit that holds its grades: whoever is killed before it grades them again, to the same ids.
         offset = min(self.read, *self.held) if self.held else self.read
@@ -109,6 +153,7 @@ class Labels:
             return False
         self.committed = offset
         self.writer.advance("learner", "feedback", offset)
+        self._met(self.met)
         return True
 
     def hold(self) -> int:

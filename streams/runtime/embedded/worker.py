@@ -255,6 +255,7 @@ class Worker:
         for episode in taken_out:
             self.fresh.pop(episode, None)
             self.schedule.take_out(episode)
+        moved = await self.labels.meet() or moved
         moved = await self.labels.take(self.intake.commands_read) or moved
         while self.labels.replied:
             self.schedule.wake(self.labels.replied.pop())
