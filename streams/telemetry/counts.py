@@ -97,8 +97,8 @@ class Counts(Reader):
         # What was solved at once was never put there.
         unadmitted = max(found.problems - found.admitted, 0)
         intake = next((lag for lag in unread if lag is not None), unadmitted)
-        # Those that are parked or taken out wait for a person or for nobody, and not for a worker.
-        left = found.held.keys() | found.taken_out
+        # Those that are parked, ask somebody or were taken out wait for a person or for nobody, and not for a worker.
+        left = found.held.keys() | found.asking.keys() | found.taken_out
         folded = folded_upto(log.path)
         given = sum(self.answers.values()) - self.answers.get(figures.UNREADABLE, 0)
         lags = {

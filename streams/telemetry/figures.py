@@ -97,6 +97,8 @@ class Figures:
     failed: int = 0
     held: Counter[str] = field(default_factory=Counter[str])
     """How often an episode that waits for a person was parked more than adopted."""
+    asking: Counter[str] = field(default_factory=Counter[str])
+    """How many questions to a person an open episode has put that nobody has answered."""
     taken_out: set[str] = field(default_factory=set[str])
     """Open episodes that a person took out for good."""
     repeated: int = 0
@@ -145,19 +147,15 @@ class Figures:
         # none of these kinds.
         match kind:
             case "problem.admitted" | "episode.opened":
-                self._came(kind, episode)
+                self._came(kind, episode, body)
+            case "review.asked" | "review.answered":
+                self._asked(kind, episode)
             case "episode.closed" if topic == "events" and episode.startswith("p/"):
                 self._closed(episode, orjson.loads(body))
             case "reflected":
                 self.unlearned.add(episode)
             case "episode.parked" | "episode.adopted":
-                self.held[episode] += 1 if kind == "episode.parked" else -1
-                # Below zero falls an episode that a person cancelled without its ever
-                # having been parked.
-                if self.held[episode] <= 0:
-                    del self.held[episode]
-                if kind == "episode.adopted" and orjson.loads(body).get("void"):
-                    self.taken_out.add(episode)
+                self._held(kind, episode, body)
             case "batch.closed":
                 self._batch(orjson.loads(body))
             case "graded":
@@ -172,15 +170,34 @@ class Figures:
         """Episodes that wait for a person."""
         return len(self.held)
 
-    def _came(self, kind: str, episode: str) -> None:
-        # Only solves are told of as they begin.
+    def _came(self, kind: str, episode: str, body: str) -> None:
         if kind == "problem.admitted":
             self.admitted += 1
-        else:
+        elif orjson.loads(body).get("purpose") == "solve":
             self.solved.add(episode)
+
+    def _held(self, kind: str, episode: str, body: str) -> None:
+        self.held[episode] += 1 if kind == "episode.parked" else -1
+        # Below zero falls an episode that a person cancelled without its ever
+        # having been parked.
+        if self.held[episode] <= 0:
+            del self.held[episode]
+        if kind == "episode.adopted" and orjson.loads(body).get("void"):
+            self.taken_out.add(episode)
+            del self.asking[episode]
+
+    def _asked(self, kind: str, episode: str) -> None:
+        # Where nobody can be asked an answer says so, and no question came before it.
+        if kind == "review.asked":
+            self.asking[episode] += 1
+        elif self.asking[episode] > 1:
+            self.asking[episode] -= 1
+        else:
+            del self.asking[episode]
 
     def _closed(self, episode: str, body: dict[str, Any]) -> None:
         self.taken_out.discard(episode)
+        del self.asking[episode]
         usage = body["usage"]
         prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
         calls = int(usage["calls"])

@@ -62,7 +62,7 @@ def page(live_log: LiveLog, log: SqliteLog) -> dict[str, Any]:
     rates = {name: live_log.rates.of(name) for name in counts}
     lags, batches = live_log.counts.lags(), figures.worked
     # Who waits for a person is at work on nothing, and may be for days.
-    asking = episodes.asking(log, live_log.open)
+    asking = figures.asking.keys() & live_log.open.keys()
     under_way = {name: since for name, since in live_log.open.items() if name not in asking}
     # The scope that moved last is drawn; the others are a click away, for
     # each drawing takes its time.

@@ -9,6 +9,7 @@ from streams.interfaces.dashboard import listing
 from streams.interfaces.dashboard.listing import NEWEST
 from streams.runtime.embedded.queries import lists
 from streams.runtime.embedded.reading import reading
+from streams.telemetry.counts import Counts
 from streams.views.sheet import read
 from streams.views.states import ASKING
 from tests.streams.cli.calling import call, copied
@@ -18,6 +19,17 @@ from tests.streams.dashboard.serving import serving
 def listed(path: Path, **wanted: str) -> list[str]:
     with reading(path) as log:
         return [each.episode for each in lists.episodes(log, wanted, NEWEST, 100)]
+
+
+def driver_lag(path: Path) -> int:
+    """How many episodes wait for a worker to go on with them."""
+    found = Counts(path)
+    while found.read():
+        pass
+    assert not set(found.figures.asking) - set(listed(path, state="asking"))
+    lag = found.lags()["driver"]
+    found.close()
+    return lag
 
 
 def test_probes_are_those_of_what_is_looked_for(worked: Path, tmp_path: Path) -> None:
@@ -62,7 +74,9 @@ def test_who_asks_a_person_is_said_to_everywhere(tmp_path: Path) -> None:
         pages = {page: site.get(page).text for page in ("/", f"/episode?id={episode}", "/episodes")}
     assert all(ASKING in text for text in pages.values())
     assert "Nothing is under way." in pages["/"]
+    assert driver_lag(path) == 0
     answer = ("review", "answer", "sum-6", "--reference", "156", "--by", "Ada")
     assert call(*answer, "--log", path).code == 0
     assert call(*words, "--log", path).code == 0
     assert listed(path, state="asking") == []
+    assert driver_lag(path) == 0

@@ -14,7 +14,6 @@ from schemas.events.traces import TraceTaken
 from schemas.identity import episode_parts
 from schemas.problem import Problem
 from streams.runtime.embedded.queries.conditions import (
-    IS_ASKING,
     IS_CLOSED,
     IS_TAKEN_OUT,
     TIMES_ADOPTED,
@@ -48,9 +47,6 @@ select distinct episode from records where address in ('admitted', 'opened', 'ba
 """
 BEGUN = """
 select 1 from records where kind in ('episode.opened', 'trace.taken', 'batch.closed') limit 1
-"""
-ASKING = f"""
-select a.episode from (select value episode from json_each(?)) a where {IS_ASKING}
 """
 OPEN_ON = f"""
 select 1 from records a where episode = ? and address = 'admitted' and (partition != 0) = ?
@@ -294,12 +290,6 @@ def undecided(log: SqliteLog) -> list[tuple[str, str]]:
 def parked(log: SqliteLog) -> list[Parked]:
     """Episodes that wait for a person's decision, those first that were parked first."""
     return [Parked(*row) for row in log.db.execute(PARKED)]
-
-
-def asking(log: SqliteLog, names: Iterable[str]) -> set[str]:
-    """Those of some open episodes that wait for a person's answer to a question of their policy."""
-    rows = log.db.execute(ASKING, (orjson.dumps([*names]).decode(),))
-    return {episode for (episode,) in rows}
 
 
 def given_up(log: SqliteLog) -> list[GivenUp]:

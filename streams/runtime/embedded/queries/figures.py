@@ -28,7 +28,7 @@ FACTS = """
 select kind, topic, episode, case kind when 'reflected' then '{}' else body end from records
   where offset > ? and offset <= ? and (kind in ('problem.admitted', 'episode.closed', 'reflected',
     'episode.parked', 'episode.adopted', 'batch.closed', 'memory.versioned', 'lesson.distilled',
-    'knowledge.consolidated', 'graded')
+    'knowledge.consolidated', 'graded', 'review.asked', 'review.answered')
     or kind = 'episode.opened' and json_extract(body, '$.purpose') = 'solve') order by offset
 """
 LATENCIES = f"""
