@@ -143,6 +143,7 @@ class EpisodeView:
         """What has become of it, in one word."""
         return state_of(
             None if self.closed is None else self.closed.status,
+            learning=self.learning,
             parked=self.parked is not None,
             cancelled=self.cancelled is not None,
             asking=bool(self.waits),

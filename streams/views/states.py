@@ -7,13 +7,22 @@ from typing import Final
 ASKING: Final = "asks a person"
 """Its policy put a question to a person, and it goes on once that is answered."""
 
+LEARNED: Final = "learned"
+"""A batch was learned from: it was asked nothing that has an answer."""
+
 
 def state_of(
-    status: str | None, *, parked: bool, cancelled: bool, asking: bool, begun: bool
+    status: str | None,
+    *,
+    learning: bool,
+    parked: bool,
+    cancelled: bool,
+    asking: bool,
+    begun: bool,
 ) -> str:
     """How it ended; of an open one what keeps it from going on, or whether anybody has begun it."""
     if status is not None:
-        return status
+        return LEARNED if learning and status == "answered" else status
     if parked:
         return "parked"
     if cancelled:

@@ -76,6 +76,7 @@ def episodes(log: SqliteLog, state: State, wanted: Mapping[str, str], before: in
             policy=began.get("policy") or said.get("policy"),
             state=state_of(
                 ended.get("status"),
+                learning=episode.startswith("b/"),
                 parked=row.parked,
                 cancelled=row.taken_out,
                 asking=row.asking,

@@ -11,7 +11,7 @@ from streams.runtime.embedded.queries import lists
 from streams.runtime.embedded.reading import reading
 from streams.telemetry.counts import Counts
 from streams.views.sheet import read
-from streams.views.states import ASKING
+from streams.views.states import ASKING, LEARNED
 from tests.streams.cli.calling import call, copied
 from tests.streams.dashboard.serving import serving
 
@@ -47,6 +47,10 @@ def test_probes_are_those_of_what_is_looked_for(worked: Path, tmp_path: Path) ->
 def test_batches_are_those_with_a_member_that_is_looked_for(worked: Path) -> None:
     every = listed(worked, state="learning")
     assert len(every) > 1
+    with reading(worked) as log:
+        leaf = listing.episodes(log, State(), {"state": "learning"}, NEWEST)
+        states = [read(log, name).state for name in every]
+    assert [line.state for line in leaf.lines] == states == [LEARNED] * len(every)
     assert listed(worked, state="learning", domain="game24", policy="mc2") == every
     assert 0 < len(listed(worked, state="learning", text="n905")) < len(every)
     for other in ({"domain": "game"}, {"policy": "mc"}, {"text": "no such text"}):

@@ -103,7 +103,7 @@ def _ending(sheet: EpisodeView) -> list[str | Span]:
     if closed is None:
         return [("open", "note"), "   no answer yet"]
     if sheet.learning:
-        return [(closed.status if closed.status != "answered" else "learned", "strong")]
+        return [(sheet.state, "strong")]
     tone = {"answered": "strong", "failed": "bad"}.get(closed.status, "warn")
     said = "no answer" if closed.answer is None else cut(one_line(closed.answer), ANSWER_CELLS)
     graded = outcome(sheet.known, closed.answer is not None)

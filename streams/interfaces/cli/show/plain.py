@@ -12,9 +12,9 @@ from schemas.questions import Complete
 from streams.core.closing import trace_of
 from streams.interfaces.cli.show.moment import StepView
 from streams.views.sheet import EpisodeView
-from streams.views.states import ASKING
+from streams.views.states import ASKING, LEARNED
 
-STATUSES: Final = {"waiting": "open", "running": "open", ASKING: "waiting"}
+STATUSES: Final = {"waiting": "open", "running": "open", ASKING: "waiting", LEARNED: "answered"}
 """States that scripts know by other words than people."""
 
 
