@@ -75,6 +75,8 @@ def page(live_log: LiveLog, log: SqliteLog) -> dict[str, Any]:
         "size": flow.SIZE,
         "running": running(under_way, log),
         "under_way": len(under_way),
+        # The list of episodes that run has problems alone.
+        "problems_under_way": sum(name.startswith("p/") for name in under_way),
         "asking": len(asking),
         "answers": listing.answers(log, live_log.state, "", listing.NEWEST).lines[:SHOWN],
         "statuses": live_log.counts.answers,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from state.folds.state import State
-from streams.interfaces.dashboard import listing
+from streams.interfaces.dashboard import listing, overview
 from streams.interfaces.dashboard.listing import NEWEST
+from streams.interfaces.dashboard.live_log import LiveLog
 from streams.runtime.embedded.queries import lists
 from streams.runtime.embedded.reading import reading
 from streams.telemetry.counts import Counts
@@ -84,3 +85,17 @@ def test_who_asks_a_person_is_said_to_everywhere(tmp_path: Path) -> None:
     assert call(*words, "--log", path).code == 0
     assert listed(path, state="asking") == []
     assert driver_lag(path) == 0
+
+
+def test_all_that_is_under_way_is_what_its_link_leads_to(worked: Path) -> None:
+    """It counted batches and probes too, which the list of what runs does not have."""
+    live_log = LiveLog(worked)
+    while live_log.refresh():
+        pass
+    problems = dict.fromkeys((f"p/d/{n}/r" for n in range(9)), 1)
+    live_log.open = {**problems, "b/d/cot/main/0/1": 1, "q/p/d/1/r/0/fork/0": 1}
+    with live_log.looking() as log:
+        page = overview.page(live_log, log)
+    assert (page["under_way"], page["problems_under_way"]) == (11, 9)
+    live_log.log.close()
+    live_log.counts.close()
