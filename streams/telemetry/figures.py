@@ -146,16 +146,17 @@ class Figures:
         # Bodies are decoded only where something in them counts: most records by far are
         # none of these kinds.
         match kind:
-            case "problem.admitted" | "episode.opened":
-                self._came(kind, episode, body)
-            case "review.asked" | "review.answered":
-                self._asked(kind, episode)
+            case "problem.admitted":
+                self.admitted += 1
+            case "episode.opened":
+                if orjson.loads(body).get("purpose") == "solve":
+                    self.solved.add(episode)
             case "episode.closed" if topic == "events" and episode.startswith("p/"):
                 self._closed(episode, orjson.loads(body))
             case "reflected":
                 self.unlearned.add(episode)
-            case "episode.parked" | "episode.adopted":
-                self._held(kind, episode, body)
+            case "episode.parked" | "episode.adopted" | "review.asked" | "review.answered":
+                self._left_to_people(kind, episode, body)
             case "batch.closed":
                 self._batch(orjson.loads(body))
             case "graded":
@@ -170,29 +171,15 @@ class Figures:
         """Episodes that wait for a person."""
         return len(self.held)
 
-    def _came(self, kind: str, episode: str, body: str) -> None:
-        if kind == "problem.admitted":
-            self.admitted += 1
-        elif orjson.loads(body).get("purpose") == "solve":
-            self.solved.add(episode)
-
-    def _held(self, kind: str, episode: str, body: str) -> None:
-        self.held[episode] += 1 if kind == "episode.parked" else -1
-        # Below zero falls an episode that a person cancelled without its ever
-        # having been parked.
-        if self.held[episode] <= 0:
-            del self.held[episode]
+    def _left_to_people(self, kind: str, episode: str, body: str) -> None:
+        # Where nobody can be asked an answer says so, and no question came before it. Below zero falls an
+        # episode that a person cancelled without its ever having been parked, too.
+        of = self.held if kind.startswith("episode.") else self.asking
+        of[episode] += 1 if kind in ("episode.parked", "review.asked") else -1
+        if of[episode] <= 0:
+            del of[episode]
         if kind == "episode.adopted" and orjson.loads(body).get("void"):
             self.taken_out.add(episode)
-            del self.asking[episode]
-
-    def _asked(self, kind: str, episode: str) -> None:
-        # Where nobody can be asked an answer says so, and no question came before it.
-        if kind == "review.asked":
-            self.asking[episode] += 1
-        elif self.asking[episode] > 1:
-            self.asking[episode] -= 1
-        else:
             del self.asking[episode]
 
     def _closed(self, episode: str, body: dict[str, Any]) -> None:
