@@ -30,6 +30,9 @@ from schemas.vectors import pack
 
 State = Mapping[str, Any]
 KNOWN: Final = {"right": True, "wrong": False}
+EXPECTED_BY: Final = "expected_by"
+"""Names what arms are expected to bring by, in constants and in what was learned beside it; none before version 4.
+Regressions learn what differs from that, so those of another one say nothing."""
 Rate: TypeAlias = Sequence[int]
 """Right ones, and all."""
 
@@ -96,6 +99,7 @@ def after(
 ) -> dict[str, Any]:
     """``cascade@1``: each member's case, and what its graded candidates say of votes, opinions and arms."""
     arms = {arm.id: arm for arm in known_arms(before, constants)}
+    by = constants.get(EXPECTED_BY)
     cases = list(before.get("cases", ()))
     leads, opinions = dict(_rates(before, "leads")), dict(_rates(before, "opinions"))
     graded = {fact.episode: fact for fact in said if isinstance(fact, CandidatesGraded)}
@@ -125,6 +129,7 @@ def after(
         for was, now in pairwise(stages):
             _credit(arms, was, now, constants)
     return {
+        **({} if by is None else {EXPECTED_BY: by}),
         "arms": [written(arm) for arm in arms.values()],
         "cases": cases[-constants["cases_kept"] :],
         "leads": leads,
@@ -161,7 +166,9 @@ def _credit(arms: dict[str, Arm], was: _Stage, now: _Stage, constants: State) ->
     """What an arm gained less its price, as far as that is known, added to its regression."""
     # The regression learns only by how much the expectation is off. Thus an arm that nobody pulled
     # is as good as expected, and not worth nothing.
-    if now.arm in arms and was.leads is not None and now.leads is not None:
+    # Nor does it learn from an episode of before that was known.
+    is_told = was.raises is not None or EXPECTED_BY not in constants
+    if now.arm in arms and was.leads is not None and now.leads is not None and is_told:
         reward = now.leads - was.leads - now.spent / constants["worth"]
         residual = reward - expected_reward(now.arm, was.context, was.margin, constants, was.raises)
         context = pack(tuple(was.context))
@@ -169,8 +176,8 @@ def _credit(arms: dict[str, Arm], was: _Stage, now: _Stage, constants: State) ->
 
 
 def known_arms(state: State, constants: State) -> list[Arm]:
-    """The arms of a learned state; in an empty one those of the settings, by their names."""
-    if state.get("arms"):
+    """The arms of a learned state; those of the settings, by their names, in an empty one or of other expectations."""
+    if state.get("arms") and state.get(EXPECTED_BY) == constants.get(EXPECTED_BY):
         return arms_of(state, constants)
     return [
         Arm(id=each["name"], birth=birth, **each)
@@ -193,6 +200,8 @@ def expected_reward(
     """
     wrong, price = context[1], context[-1]
     calls, rescues, hurts, *as_chains = constants["expected"][arm]
+    # The constants decide, and not the episode: another build may close a batch that has both kinds.
+    raises = raises if EXPECTED_BY in constants else None
     # Further chains come in one draw, as many as could turn the vote, and are paid for together.
     if calls is None:
         calls = max(1, margin) if raises is None else to_turn(margin, 0)

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Final
+from math import fsum
+from typing import Final, NamedTuple
 
 SPREAD: Final = 1.0
 """How alike problems are: the chance of a right chain counts like so many chains beforehand. At one most problems
@@ -30,7 +31,7 @@ def chance(votes: int, runner_up: int, of: int, ease: float) -> float:
     ``votes`` of ``of`` chains say it, ``runner_up`` the next one; ``ease`` in (0, 1) is the chance of a chain that
     nobody has drawn.
     """
-    return _right(_said(votes, runner_up, of), of, ease)[0] if votes else 0.0
+    return _kinds(votes, runner_up, of, ease)[0].right
 
 
 def gain(votes: int, runner_up: int, of: int, ease: float) -> float:
@@ -53,28 +54,38 @@ def _then(votes: int, runner_up: int, of: int, ease: float, draws: int) -> float
     """The expected chance of whichever answer leads after so many chains more."""
     if not draws:
         return chance(votes, runner_up, of, ease)
-    return sum(
+    return fsum(
         how_often * _then(*state, of + 1, ease, draws - 1)
         for how_often, state in _next(votes, runner_up, of, ease)
     )
 
 
-def _said(votes: int, runner_up: int, of: int) -> list[int]:
-    """By how many chains each answer was given, as far as the three numbers tell."""
+class _Kind(NamedTuple):
+    """What so many chains say alike, and how many other such things are said as often."""
+
+    said: int
+    like_it: int
+    right: float
+    """The chance that this is the right answer; 0 of what is none."""
+    again: float
+    """How often the next chain says it, if it is right."""
+
+
+def _kinds(votes: int, runner_up: int, of: int, ease: float) -> list[_Kind]:
+    """The leading answer, the next one, the rest, and at last the right answer that nobody has said yet."""
     # Where nobody is second the rest has no answer. Else each of the rest is taken to differ from
     # all others: of eight chains hardly ever two pairs stand behind the two answers in front.
-    if not runner_up:
-        return [votes] if votes else []
-    return [votes, runner_up, *[1] * (of - votes - runner_up)]
-
-
-def _right(said: list[int], of: int, ease: float) -> list[float]:
-    """For each answer the chance that it is the right one; what is left is that nobody has said it yet."""
-    # Against that, the odds of an answer hang on its own votes alone: all other chains are wrong
-    # either way, and how they divide cancels out.
-    odds = [_odds(count, of, ease) for count in said]
-    whole = 1.0 + sum(odds)
-    return [each / whole for each in odds]
+    rest = of - votes - runner_up
+    said = [(votes, 1, votes > 0), (runner_up, 1, runner_up > 0), (1, rest, runner_up > 0)]
+    # Against that nobody has said it, the odds of an answer hang on its own votes alone: all other
+    # chains are wrong either way, and how they divide cancels out.
+    odds = [_odds(count, of, ease) if is_answer else 0.0 for count, _, is_answer in said]
+    whole = fsum([1.0, *(each * many for each, (_, many, _) in zip(odds, said, strict=True))])
+    kinds = [
+        _Kind(count, many, each / whole, (SPREAD * ease + count) / (SPREAD + of))
+        for each, (count, many, _) in zip(odds, said, strict=True)
+    ]
+    return [*kinds, _Kind(0, 1, 1.0 / whole, SPREAD * ease / (SPREAD + of))]
 
 
 def _odds(count: int, of: int, ease: float) -> float:
@@ -90,19 +101,25 @@ def _next(
     votes: int, runner_up: int, of: int, ease: float
 ) -> Iterator[tuple[float, tuple[int, int]]]:
     """What the next chain may say: how often, and by how many chains the first two answers are given then."""
-    said = _said(votes, runner_up, of)
-    right = _right(said, of, ease)
-    known = [*zip(said, right, strict=True), (0, 1.0 - sum(right))]
-    again = [(SPREAD * ease + count) / (SPREAD + of) for count, _ in known]
-    rest = 1.0
-    for at, count in enumerate(said):
-        joins = right[at] * again[at] + sum(
-            is_right * (1 - once_more) * count / (NOVELTY + of - mine)
-            for which, ((mine, is_right), once_more) in enumerate(zip(known, again, strict=True))
-            if which != at
-        )
-        rest -= joins
-        first, second, *_ = sorted([*said[:at], count + 1, *said[at + 1 :], 0], reverse=True)
-        yield joins, (first, second)
-    first, second, *_ = sorted([*said, 1, 0], reverse=True)
-    yield rest, (first, second)
+    kinds = _kinds(votes, runner_up, of, ease)
+    often = [_often(kind, kinds, of) for kind in kinds[:3]]
+    # What has no answer has none again; of a rest of answers one becomes a pair.
+    pair = 2 if runner_up else 0
+    new = 1.0 - fsum(often)
+    counts = ((votes + 1, runner_up, 0), (votes, runner_up + 1, 0), (votes, runner_up, pair))
+    for share, counted in zip((*often, new), (*counts, (votes, runner_up, 1)), strict=True):
+        first, second, _ = sorted(counted, reverse=True)
+        yield share, (first, second)
+
+
+def _often(kind: _Kind, kinds: list[_Kind], of: int) -> float:
+    """How often the next chain says such a thing: because it is right, or as a mistake that repeats."""
+    repeats = (
+        (other.like_it - (other is kind))
+        * other.right
+        * (1 - other.again)
+        * kind.said
+        / (NOVELTY + of - other.said)
+        for other in kinds
+    )
+    return kind.like_it * fsum([kind.right * kind.again, *repeats])

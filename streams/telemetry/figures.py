@@ -92,6 +92,8 @@ class Figures:
     """Problems that were put, and that a worker could not take: they have dead letters."""
     solved: set[str] = field(default_factory=set[str])
     """Episodes of solves whose problems nobody put for workers."""
+    begun: list[str] = field(default_factory=list[str])
+    """Solves that were read since anybody looked whether they were put as well."""
     admitted: int = 0
     closed: int = 0
     failed: int = 0
@@ -150,7 +152,7 @@ class Figures:
                 self.admitted += 1
             case "episode.opened":
                 if orjson.loads(body).get("purpose") == "solve":
-                    self.solved.add(episode)
+                    self.begun.append(episode)
             case "episode.closed" if topic == "events" and episode.startswith("p/"):
                 self._closed(episode, orjson.loads(body))
             case "reflected":
@@ -270,15 +272,19 @@ class Reader:
                 self.figures.probing += spent
             else:
                 self.figures.solving += spent
-        solved = self.figures.solved
-        before = len(solved)
         for fact in queries.facts(self.log, self.offset, upto):
             self.figures.feed(*fact)
         self.offset = upto
         put = queries.problems(self.log, self.problems)
-        # One that was put as well counts among the problems, whichever of the two came first.
-        if solved and (put.problems or len(solved) > before):
-            solved -= queries.put(self.log, solved)
+        # One that was put as well counts among the problems, whichever of the two came first. Only
+        # what is new is looked up: a door may solve for months.
+        solved, begun = self.figures.solved, self.figures.begun
+        if solved and put.problems:
+            solved.difference_update(queries.put_since(self.log, self.problems))
+        if begun:
+            solved.update(begun)
+            solved.difference_update(queries.put(self.log, begun))
+            begun.clear()
         self.figures.problems += put.problems
         self.figures.refused += put.refused
         # Problems are messages and no records, with offsets of their own.

@@ -34,6 +34,8 @@ def stages(draw: st.DrawFn, candidates: int) -> list[dict[str, Any]]:
                 "votes": votes,
                 "key": draw(st.sampled_from(("2:0:2", "1:1:2"))) if votes else arm,
                 "margin": draw(st.integers(0, 4)),
+                # Episodes of before version 4 do not have it.
+                **draw(st.sampled_from(({}, {"raises": 0.1}))),
                 "said": leads if votes else draw(place),
                 "leads": leads,
                 "context": [1.0, draw(st.floats(0, 1)), 0.5, draw(st.floats(0, 1)), 1.0],
@@ -124,7 +126,7 @@ def test_an_arm_is_credited_only_where_both_leads_are_known(
         told: list[dict[str, Any]] = member.summary["stages"]
         for was, now in pairwise(told):
             leads: list[int | None] = [each["leads"] for each in (was, now)]
-            if fact is not None and now["arm"] in pulls:
+            if fact is not None and now["arm"] in pulls and "raises" in was:
                 pulls[now["arm"]] += all(
                     at is None or fact.outcomes[at] != "unknown" for at in leads
                 )

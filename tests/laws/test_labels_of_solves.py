@@ -11,6 +11,7 @@ from pathlib import Path
 import metalogue
 import pytest
 
+from streams.runtime.embedded import labels
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.solving import text_id
 from tests.streams.cli.calling import call, process
@@ -74,6 +75,22 @@ def test_labels_and_ends_meet_in_every_order(
     does["work"]()
     assert grades(path) == found
     assert call("topics", "check", "--log", path).code == 0
+
+
+def test_ends_that_are_more_than_are_met_at_once_are_met_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(labels, "BATCH", 1)
+    path = tmp_path / "a.db"
+    SqliteLog(path, create=True).close()
+    sums = [f"What is 7 * {at}?" for at in range(3)]
+    for at, text in enumerate(sums):
+        say(path, domain="default", problem_id=text_id(text), reference=f"{7 * at}")
+    work = steps(path, "")["work"]
+    work()
+    made = [metalogue.solve(text, backbone="rehearsal:seed=7", log=str(path)) for text in sums]
+    work()
+    assert {name for name, _ in grades(path)} == {each.episode for each in made}
 
 
 def test_a_worker_that_stays_grades_a_solve_that_ends_beside_it(

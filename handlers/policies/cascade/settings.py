@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
+from handlers.learning.cascade import EXPECTED_BY
 from schemas.questions import Sampling
 from schemas.settings import Lanes, PolicySettings
 
@@ -163,6 +164,7 @@ def constants(settings: CascadeSettings) -> dict[str, Any]:
     dear = settings.strong_price if settings.price == "money" else 1.0
     calls = {arm: dear if arm == STRONG else settings.calls(arm) for arm in means}
     return {
+        EXPECTED_BY: "votes",
         "worth": settings.worth,
         "ridge": settings.ridge,
         "exploration": settings.exploration,

@@ -38,9 +38,9 @@ FITTED = 20
 """Orders that a calibrator is fitted in: it is made anew for each problem, without that problem."""
 VOTES = 5
 STANDARD = f"vote of {VOTES}"
+"""What every other rule is held against."""
 EASE = 0.5
 """How easy a problem feels to who knows none like it."""
-"""What every other rule is held against."""
 
 Interval: TypeAlias = tuple[float, float]
 Kinds: TypeAlias = Sequence[str | None]
@@ -148,7 +148,8 @@ def while_it_pays(worth: float, most: int) -> Rule:
     """Two chains, then as many as can change who leads, as long as that is expected to pay: ``most`` at most.
 
     A right answer is worth so many chains. What more of them bring is what the votes let expect of a problem that
-    feels like any other: the rule of ``cascade`` as long as it has learned nothing.
+    feels like any other. ``cascade`` begins by this rule, but that its chains cost what their tokens do and that what
+    it has hardly tried is given something in advance.
     """
 
     @cache

@@ -228,6 +228,7 @@ def _pairs(pairs: Sequence[Pair]) -> Sequence[str]:
 _FAMILIES = {
     "votes of so many chains": re.compile(r"vote of \d+"),
     "until some agree": re.compile(r"until \d+ agree.*"),
+    "until one leads": re.compile(r"until one leads.*"),
     "until sure": re.compile(r"until sure.*"),
     "while it pays": re.compile(r"while it pays.*"),
     "shared out by lead": re.compile(r".{0,80}shared out by lead"),

@@ -29,7 +29,7 @@ select episode from records where episode >= ? and episode < ? and address in ('
 """
 ENDED_BESIDE = """
 select offset, episode from records where offset > ? and offset <= ? and partition != 0
-  and kind = 'episode.closed' and episode >= 'p/' and episode < 'p0' order by offset
+  and kind = 'episode.closed' and episode >= 'p/' and episode < 'p0' order by offset limit ?
 """
 """Solves: what a worker ends itself is on its own partition, 0."""
 LAST_EVENT = "select offset from records where topic = 'events' order by offset desc limit 1"
@@ -74,7 +74,8 @@ class Labels:
         self.said = Judgements()
         self.position = 0
         self.more = False
-        """Whether there is more feedback than was read at once: nobody else's write would tell of it."""
+        """Whether there is more than was read at once: nobody else's write would tell of it."""
+        self.is_behind = False
         self.refused = ""
         self.replied: set[str] = set()
         """Episodes whose question somebody answered since anybody looked."""
@@ -99,7 +100,7 @@ class Labels:
         ``heard`` is the offset up to which commands were read: a case behind it is graded when it is heard of.
         """
         found = list(self.log.messages("feedback", self.position, BATCH))
-        self.more = len(found) == BATCH
+        self.more = len(found) == BATCH or self.is_behind
         for offset, key, headers, value in found:
             feedback = self._remember(offset, value)
             if feedback is None:
@@ -123,7 +124,9 @@ class Labels:
         No worker ends them, and who does hears no feedback. Call it before ``take``, which grades what ended already.
         """
         upto, moved = last_event(self.log), False
-        found = self.log.db.execute(ENDED_BESIDE, (self.met, upto)).fetchall() if self.said else []
+        found: list[tuple[int, str]] = []
+        if self.said:
+            found = self.log.db.execute(ENDED_BESIDE, (self.met, upto, BATCH)).fetchall()
         for offset, episode in found:
             about = judged_of(self.log, episode)
             if about is not None:
@@ -136,6 +139,11 @@ class Labels:
                         moved = True
             # With its grades in one commit, as with feedback.
             self._met(offset)
+        if len(found) == BATCH:
+            # The rest in the next turn, so that problems are not kept waiting for it.
+            self.is_behind = True
+            return True
+        self.is_behind = False
         # Whoever starts again looks no further back; without anything said nobody has to.
         if self.said and upto > self.met:
             self._met(upto)

@@ -84,6 +84,7 @@ def test_what_more_chains_should_bring_is_what_they_raise_the_chance_by_as_far_a
     context = [1.0, 0.4, 0.0, 2.0]
     told: dict[str, Any] = {
         **CONSTANTS,
+        "expected_by": "votes",
         "expected": {
             "more": [None, 0.0, 0.0, 1.0],
             "search": [6, 0.0, 0.0, 1.5],
@@ -105,16 +106,46 @@ def test_what_more_chains_should_bring_is_what_they_raise_the_chance_by_as_far_a
         )
 
 
+BY_VOTES: dict[str, Any] = {
+    **CONSTANTS, "expected_by": "votes", "expected": {"more": [None, 0.0, 0.0, 1.0]},
+}  # fmt: skip
+
+
+def rescued(
+    constants: dict[str, Any], before: Any = None, name: str = "p/d/x/r", **more: Any
+) -> dict[str, Any]:
+    """What is known after an episode in which more chains put a wrong answer right."""
+    stages = [stage(None, "2:1:3", 0, 0, **more), stage("more", "3:2:5", 1, 1)]
+    member = Measured(name, "right", {"stages": stages, "vector": "v"}, "What is 1 + 1?")
+    fact = CandidatesGraded(episode=name, subject="d/x", by="label", outcomes=("wrong", "right"))
+    return after(before or {}, [member], constants, (fact,))
+
+
 def test_an_arm_is_credited_beside_what_its_stage_lets_expect() -> None:
-    told: dict[str, Any] = {**CONSTANTS, "expected": {"more": [None, 0.0, 0.0, 1.0]}}
-    stages = [stage(None, "2:1:3", 0, 0, raises=0.2), stage("more", "3:2:5", 1, 1)]
-    member = Measured("p/d/x/r", "right", {"stages": stages, "vector": "v"}, "What is 1 + 1?")
-    fact = CandidatesGraded(
-        episode="p/d/x/r", subject="d/x", by="label", outcomes=("wrong", "right")
-    )
-    more = after({}, [member], told, (fact,))["arms"][0]
-    residual = 1 - 4 / 20 - expected_reward("more", [1.0, 0.5, 0.25], 3, told, 0.2)
+    more = rescued(BY_VOTES, raises=0.2)["arms"][0]
+    residual = 1 - 4 / 20 - expected_reward("more", [1.0, 0.5, 0.25], 3, BY_VOTES, 0.2)
     assert more["rows"] == [[pack((1.0, 0.5, 0.25)), pytest.approx(residual)]]
+
+
+def test_episodes_and_constants_of_two_versions_are_not_mixed() -> None:
+    """A window may have been begun by one build and closed by another, in either order."""
+    early = rescued(BY_VOTES)
+    assert early["arms"][0]["pulls"] == 0, "what it was expected to bring is not known"
+    assert early["leads"] == {"2:1:3": [0, 1], "3:2:5": [1, 1]}
+    assert rescued(CONSTANTS, raises=0.2) == rescued(CONSTANTS), "as that build folds it"
+
+
+def test_what_was_learned_beside_other_expectations_begins_anew() -> None:
+    before = rescued(CONSTANTS)
+    assert before["arms"][0]["pulls"] == 1
+    assert "expected_by" not in before
+    member = Measured("p/d/y/r", "unknown", {"stages": [], "vector": "v"}, "What is 1 + 2?")
+    now = after(before, [member], BY_VOTES)
+    assert (now["arms"][0]["pulls"], now["expected_by"]) == (0, "votes")
+    assert now["leads"] == before["leads"], "how votes turned out hangs on no expectation"
+    again = rescued(BY_VOTES, now, "p/d/z/r", raises=0.2)
+    assert again["arms"][0]["pulls"] == 1
+    assert after(again, [member], BY_VOTES)["arms"] == again["arms"]
 
 
 def test_a_graded_episode_tells_of_its_vote_its_opinions_and_what_each_arm_gained() -> None:

@@ -57,6 +57,7 @@ select count(*) filter (where topic = 'problems'), count(*) filter (where topic 
     coalesce(max(offset), 0)
   from messages where topic in ('problems', 'dead-letters') and offset > ?
 """
+PUT_SINCE = "select key from messages where topic = 'problems' and offset > ?"
 PUT = (
     "select key from messages where topic = 'problems' and key in (select value from json_each(?))"
 )
@@ -144,6 +145,11 @@ def answers(log: SqliteLog, after: int, most: int) -> list[Answered]:
 def problems(log: SqliteLog, after: int) -> Put:
     """The problems that were put, or refused, behind an offset."""
     return Put(*log.db.execute(PROBLEMS, (after,)).fetchone())
+
+
+def put_since(log: SqliteLog, after: int) -> Iterator[str]:
+    """The episodes whose problems were put for workers behind an offset."""
+    return (key for (key,) in log.db.execute(PUT_SINCE, (after,)))
 
 
 def put(log: SqliteLog, episodes: Iterable[str]) -> set[str]:

@@ -134,7 +134,8 @@ def test_where_checks_spoil_they_are_given_up_and_not_followed() -> None:
 def test_a_chance_lies_between_what_was_seen_and_what_was_expected(
     votes: int, runner_up: int, of: int, ease: float, right: int, wrong: int
 ) -> None:
-    votes = min(votes, of)
+    runner_up = min(votes, runner_up)
+    of = max(of, votes + runner_up)
     state = {"leads": {lead_key(votes, runner_up, of): [right, right + wrong]}}
     before = chance_of_lead({}, votes, runner_up, of, ease, 4.0)
     chance = chance_of_lead(state, votes, runner_up, of, ease, 4.0)

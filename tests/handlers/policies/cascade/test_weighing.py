@@ -246,7 +246,7 @@ def test_scores_are_what_an_arm_should_bring_and_what_its_pulls_came_to_beside()
     }
     assert dict(scored(work, ("more", "check"))) == pytest.approx(bare)
     assert [arm for arm, _ in scored(work, ("check",))] == ["check"]
-    pulled = {"arms": [{**constants(own)["start"][1], "id": "check", "birth": 2, "pulls": 1,
+    pulled = {"expected_by": "votes", "arms": [{**constants(own)["start"][1], "id": "check", "birth": 2, "pulls": 1,
               "rated": 0.5, "rows": [[pack(context), 0.5]]}]}  # fmt: skip
     taught = working("31", "36", own=own, learned=pulled)
     taught.weigh()
