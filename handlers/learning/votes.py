@@ -102,7 +102,18 @@ def _next(
 ) -> Iterator[tuple[float, tuple[int, int]]]:
     """What the next chain may say: how often, and by how many chains the first two answers are given then."""
     kinds = _kinds(votes, runner_up, of, ease)
-    often = [_often(kind, kinds, of) for kind in kinds[:3]]
+    often: list[float] = []
+    for kind in kinds[:3]:
+        # Because it is right, or as a mistake that repeats.
+        repeats = (
+            (other.like_it - (other is kind))
+            * other.right
+            * (1 - other.again)
+            * kind.said
+            / (NOVELTY + of - other.said)
+            for other in kinds
+        )
+        often.append(kind.like_it * fsum([kind.right * kind.again, *repeats]))
     # What has no answer has none again; of a rest of answers one becomes a pair.
     pair = 2 if runner_up else 0
     new = 1.0 - fsum(often)
@@ -110,16 +121,3 @@ def _next(
     for share, counted in zip((*often, new), (*counts, (votes, runner_up, 1)), strict=True):
         first, second, _ = sorted(counted, reverse=True)
         yield share, (first, second)
-
-
-def _often(kind: _Kind, kinds: list[_Kind], of: int) -> float:
-    """How often the next chain says such a thing: because it is right, or as a mistake that repeats."""
-    repeats = (
-        (other.like_it - (other is kind))
-        * other.right
-        * (1 - other.again)
-        * kind.said
-        / (NOVELTY + of - other.said)
-        for other in kinds
-    )
-    return kind.like_it * fsum([kind.right * kind.again, *repeats])

@@ -32,12 +32,9 @@ def offered(work: Work) -> Steps[tuple[ArmName, ...]]:
     return tuple(
         arm
         for arm in work.settings.means
-        if _has_grounds(work, arm) and (left is None or _calls(work, arm) <= left)
+        if _has_grounds(work, arm)
+        and (left is None or (work.settings.calls(arm) or work.to_turn) <= left)
     )
-
-
-def _calls(work: Work, arm: ArmName) -> int:
-    return work.settings.calls(arm) or work.to_turn
 
 
 def _has_grounds(work: Work, arm: ArmName) -> bool:
