@@ -28,7 +28,7 @@ def import_jsonl(path: str, keys: Path | None = None) -> SqliteLog:
     Raises ``OSError``, ``BadLine`` naming line and field, or ``NoKeys`` for a log with keys.
     """
     log = SqliteLog(":memory:", create=True)
-    log.called = path
+    log.read_from = path
     # One transaction for all lines: each by itself would cost more than reading it.
     with log.transaction():
         try:

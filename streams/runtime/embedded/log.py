@@ -55,6 +55,8 @@ class SqliteLog:
 
     sealing: Sealing | None = None
     """What seals the records of subjects, where the log was begun with keys."""
+    read_from: str | None = None
+    """The file that a log in memory was read from."""
     is_owned_elsewhere = False
     """Whether workers own its parts and this is a copy: then whoever else would state a record proposes it."""
 
@@ -71,8 +73,6 @@ class SqliteLog:
         ``keys``: where a new log gets its keys of subjects, or where an old one's are by now.
         """
         self.path = Path(path)
-        self.called = str(path)
-        """What people know it by: of a log that was read into memory the file that it came from."""
         try:
             self.db = connect(self.path, create=create, keys=keys)
         except OperationalError as error:
@@ -81,6 +81,11 @@ class SqliteLog:
                 raise
             self.db = connect_to_read(self.path)
         self.unlock(keys)
+
+    @property
+    def called(self) -> str:
+        """What people know it by."""
+        return self.read_from or str(self.path)
 
     @property
     def room(self) -> int | None:
