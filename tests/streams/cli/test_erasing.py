@@ -59,6 +59,13 @@ def ok(*words: object, given: bytes = b"") -> Called:
     return done
 
 
+def solved(*words: object) -> None:
+    """Solve a problem at once; the simulator may give no answer to it."""
+    # Its name hangs on the subject's secret, and what is said on its name.
+    done = call("solve", *words)
+    assert done.code == 0 or done.err.startswith("abstained"), done.err
+
+
 def erase(log: Path, name: str = ANN, *more: str) -> Called:
     return call("forget", "--subject", name, "--erase", "--log", log, *more)
 
@@ -114,7 +121,7 @@ def test_a_subjects_texts_are_found_in_no_byte_and_all_else_verifies(
     home = folder / "home"
     monkeypatch.setenv("METALOGUE_HOME", str(home))
     ok("worker", *IDLE, "--log", log)
-    ok("solve", "What does the dunnart weigh?", "--subject", ANN, *MODEL, "--log", log)
+    solved("What does the dunnart weigh?", "--subject", ANN, *MODEL, "--log", log)
     mark = mark_of(log)
     with closing(SqliteLog(log)) as opened:
         (scope,) = (name for name in scopes_of(opened) if mark in name)
