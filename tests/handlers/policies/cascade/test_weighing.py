@@ -166,7 +166,11 @@ def test_an_opinion_that_is_trusted_more_takes_the_lead_and_one_that_is_not_leav
     even.opinions.append(Opinion("check", "35"))
     as_sure = chance(1, 1, 2, 0.5)
     where = import_module("handlers.policies.cascade.working")
-    monkeypatch.setattr(where, "reliability", lambda *_: as_sure)
+
+    def reliability(*asked: object) -> float:
+        return as_sure
+
+    monkeypatch.setattr(where, "reliability", reliability)
     assert even.weigh().answer == "31", "of equals what leads stays"
 
 
