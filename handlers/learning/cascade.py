@@ -5,7 +5,7 @@ often each arm's own answer was; ``arms`` are the regressions of a contextual ba
 less its price; ``cases`` are past problems, by which the difficulty of the next one is felt. All of it is
 plain JSON, folded from graded candidates.
 
-Source: Meta-Reasoner § 3.3.2 (LinUCB); MGV eq. (2) (learned rates); Beta priors and prices are ours.
+Source: Meta-Reasoner § 3.3.2 (LinUCB); MGV eq. (2) (learned rates); priors of rates and prices are ours.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def _credit(arms: dict[str, Arm], was: _Stage, now: _Stage, constants: State) ->
     """What an arm gained less its price, as far as that is known, added to its regression."""
     # The regression learns only by how much the expectation is off. Thus an arm that nobody pulled
     # is as good as expected, and not worth nothing.
-    # Nor does it learn from an episode of before that was known.
+    # From an episode of before ``cascade@4`` it learns nothing: what was expected there is not known.
     is_told = was.raises is not None or EXPECTED_BY not in constants
     if now.arm in arms and was.leads is not None and now.leads is not None and is_told:
         reward = now.leads - was.leads - now.spent / constants["worth"]
