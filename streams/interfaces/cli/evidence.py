@@ -120,8 +120,11 @@ def derive(block: Block) -> Derived:
     """The tables of the log whose segments lie in a part's folder, its runs held against what the part says."""
     with ExitStack() as opened:
         log, segments = _restored(block.folder, opened)
-        chains = None if block.bank is None else _restored(block.bank, opened)[0]
-        found = figures(log, chains)
+        chains, larger = (
+            None if folder is None else _restored(folder, opened)[0]
+            for folder in (block.bank, block.larger)
+        )
+        found = figures(log, chains, larger)
         sizes = {file.name: file.stat().st_size for file in segments.files()}
         tables = tables_of(found, segments.hashes(), sizes, paired=block.paired)
         return Derived(tables, found.diverged, found.banks)

@@ -97,7 +97,7 @@ class Ended:
 
     right: bool
     calls: int
-    tokens: int | None
+    tokens: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +160,7 @@ def while_it_pays(worth: float, most: int) -> Rule:
     def taken(kinds: Kinds) -> int:
         at = min(2, len(kinds))
         while at < len(kinds):
-            votes = Counter(kind for kind in kinds[:at] if kind is not None)
-            more = draws(*_two(votes), at)
+            more = draws(*two(kinds[:at]), at)
             if not more or at + more > most:
                 break
             at = min(at + more, len(kinds))
@@ -194,7 +193,7 @@ def shared_out(mean: int) -> Rule:
 
 
 def _lead(kinds: Kinds) -> float:
-    first, second = _two(Counter(kind for kind in kinds if kind is not None))
+    first, second = two(kinds)
     return (first - second) / len(kinds)
 
 
@@ -214,8 +213,12 @@ def _one_by_one(most: int, stops: Callable[[int, int], bool]) -> Rule:
     return lambda drawn: [taken(kinds) for kinds in drawn]
 
 
-def _two(votes: Counter[str]) -> tuple[int, int]:
+def two(kinds: Kinds) -> tuple[int, int]:
     """The votes of the leading answer and of the next one."""
+    return _two(Counter(kind for kind in kinds if kind is not None))
+
+
+def _two(votes: Counter[str]) -> tuple[int, int]:
     first = second = 0
     for count in votes.values():
         if count > first:
@@ -245,7 +248,7 @@ def rules(size: int) -> dict[str, Rule]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Outcome:
+class Outcome:
     """One problem under one rule, averaged over the orders."""
 
     right: float
@@ -263,10 +266,10 @@ def evaluate(bank: Sequence[Drawn], orders: int = ORDERS) -> list[Sampled]:
     size = min((len(each.chains) for each in bank), default=0)
     if not size:
         return []
-    drawn = [[_Course.of(each.ordered(turn)[:size]) for each in bank] for turn in range(orders)]
+    drawn = [[Course.of(each.ordered(turn)[:size]) for each in bank] for turn in range(orders)]
     outcomes = {name: _outcomes(rule, drawn) for name, rule in rules(size).items()}
     standard = outcomes.get(STANDARD)
-    found = [_sampled(name, each, standard) for name, each in outcomes.items()]
+    found = [sampled(name, each, standard) for name, each in outcomes.items()]
     # A ceiling, which no rule that cannot tell right chains from wrong ones reaches.
     for count in (n for n in (5, 10, 16) if n <= size):
         chances = [any_of_n([chain.right for chain in each.chains], count) for each in bank]
@@ -286,20 +289,20 @@ def beside(
     if not shared or min(len(each.chains) for each in shared) < VOTES:
         return None
     mine = [ended[each.problem] for each in shared]
-    found = [_Outcome(float(each.right), each.calls, each.tokens) for each in mine]
-    return _sampled(run, found, [_own_vote(each, orders) for each in shared]), len(shared)
+    found = [Outcome(float(each.right), each.calls, each.tokens) for each in mine]
+    return sampled(run, found, [_own_vote(each, orders) for each in shared]), len(shared)
 
 
 # A dozen runs are held against the same problems, each on all of them and on those of each data set.
 @lru_cache(maxsize=4_096)
-def _own_vote(problem: Drawn, orders: int) -> _Outcome:
+def _own_vote(problem: Drawn, orders: int) -> Outcome:
     """The vote of five of one problem's chains, in the mean of all orders."""
-    drawn = [[_Course.of(problem.ordered(turn)[:VOTES])] for turn in range(orders)]
+    drawn = [[Course.of(problem.ordered(turn)[:VOTES])] for turn in range(orders)]
     return _outcomes(vote_of(VOTES), drawn)[0]
 
 
 @dataclass(frozen=True, slots=True)
-class _Course:
+class Course:
     """One problem's chains in one order, and for each number of them whether their vote is right, and their tokens.
 
     What all rules share is worked out once.
@@ -310,7 +313,7 @@ class _Course:
     tokens: tuple[int | None, ...]
 
     @classmethod
-    def of(cls, chains: Sequence[Chain]) -> _Course:
+    def of(cls, chains: Sequence[Chain]) -> Course:
         spent: list[int | None] = []
         for chain in chains:
             before = spent[-1] if spent else 0
@@ -321,24 +324,26 @@ class _Course:
         return cls(kinds, tuple(winners(chains)), tuple(spent))
 
 
-def _outcomes(rule: Rule, orders: Sequence[Sequence[_Course]]) -> list[_Outcome]:
+def _outcomes(rule: Rule, orders: Sequence[Sequence[Course]]) -> list[Outcome]:
     """Each problem's, in the bank's order, in the mean of all orders of its chains."""
-    found: list[list[_Outcome]] = [[] for _ in orders[0]]
+    found: list[list[Outcome]] = [[] for _ in orders[0]]
     for drawn in orders:
         # A rule is asked for all problems at once: one that
         # shares calls out must see them beside each other.
         counts = rule([each.kinds for each in drawn])
         for mine, each, count in zip(found, drawn, counts, strict=True):
             at = count - 1
-            mine.append(_Outcome(float(each.right[at]), count, each.tokens[at]))
-    return [
-        _Outcome(
-            fsum(one.right for one in mine) / len(mine),
-            fsum(one.chains for one in mine) / len(mine),
-            _mean([one.tokens for one in mine]),
-        )
-        for mine in found
-    ]
+            mine.append(Outcome(float(each.right[at]), count, each.tokens[at]))
+    return [mean_of(mine) for mine in found]
+
+
+def mean_of(orders: Sequence[Outcome]) -> Outcome:
+    """One problem's, in the mean of all orders."""
+    return Outcome(
+        fsum(each.right for each in orders) / len(orders),
+        fsum(each.chains for each in orders) / len(orders),
+        _mean([each.tokens for each in orders]),
+    )
 
 
 def _mean(tokens: Sequence[float | None]) -> float | None:
@@ -372,7 +377,8 @@ def winner(chains: Sequence[Chain]) -> tuple[bool, float]:
     return next(chain.right for chain in chains if chain.kind == kind), count / len(chains)
 
 
-def _sampled(name: str, found: Sequence[_Outcome], standard: Sequence[_Outcome] | None) -> Sampled:
+def sampled(name: str, found: Sequence[Outcome], standard: Sequence[Outcome] | None) -> Sampled:
+    """What a rule comes to over all problems, and against a standard on the same ones, in the same order."""
     made = Sampled(
         name,
         chains=fsum(each.chains for each in found) / len(found),

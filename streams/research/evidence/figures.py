@@ -17,6 +17,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, TypeAlias
 
 from handlers.answers.alike import kinds
+from handlers.policies.cascade.settings import STRONG, CascadeSettings
 from schemas.events.episode import Completed, EpisodeOpened, ProblemAdmitted
 from schemas.events.reasoning import Generated
 from schemas.usage import total_of
@@ -25,6 +26,7 @@ from streams.replay.unread import How, unread
 from streams.replay.verify import Verifier
 from streams.research.analysis.cases import Case, Reading, name_of, read, role_of
 from streams.research.analysis.intervals import of_outcomes
+from streams.research.analysis.routing import Routed, routed
 from streams.research.analysis.sampling import (
     Chain,
     Drawn,
@@ -164,6 +166,8 @@ class Figures:
     roles: tuple[Role, ...]
     banks: tuple[Bank, ...]
     beside: tuple[Beside, ...]
+    routed: tuple[Routed, ...]
+    """Runs that may ask a larger model, held against fixed rules of when to."""
     pairs: tuple[Pair, ...]
     graders: tuple[Grader, ...]
     models: Mapping[str, int]
@@ -181,10 +185,16 @@ class Figures:
     """Episodes of policies, or versions of them, that are not in this build."""
 
 
-def figures(log: SqliteLog, bank: SqliteLog | None = None) -> Figures:
-    """Everything that is told of a log; its runs beside the chains that it holds itself, or that a ``bank`` does."""
+def figures(
+    log: SqliteLog, bank: SqliteLog | None = None, larger: SqliteLog | None = None
+) -> Figures:
+    """Everything that is told of a log; its runs beside the chains that it holds itself, or that a ``bank`` does.
+
+    Runs that may ask a larger model are held against thresholds too where a log with chains of that is given.
+    """
     reading = read(log)
     cases = _cases(reading)
+    banked = cases if bank is None else _cases(read(bank))
     replies = [record.event for record in log.records(kinds=("completed",))]
     said = [event for event in replies if isinstance(event, Completed)]
     checked = Verifier(log, find).run()
@@ -194,7 +204,8 @@ def figures(log: SqliteLog, bank: SqliteLog | None = None) -> Figures:
         rows=tuple(_rows(reading, cases)),
         roles=tuple(_roles(log)),
         banks=tuple(banks(cases)),
-        beside=tuple(runs_beside(cases, cases if bank is None else _cases(read(bank)))),
+        beside=tuple(runs_beside(cases, banked)),
+        routed=() if larger is None else tuple(runs_routed(cases, banked, _cases(read(larger)))),
         pairs=tuple(pairs(cases)),
         graders=tuple(graders(cases)),
         models=dict(sorted(Counter(event.model or "unknown" for event in said).items())),
@@ -321,6 +332,23 @@ def runs_beside(cases: Sequence[Case], banked: Sequence[Case]) -> Iterator[Besid
     )
 
 
+def runs_routed(
+    cases: Sequence[Case], small: Sequence[Case], large: Sequence[Case]
+) -> Iterator[Routed]:
+    """Each run that may ask a larger model, beside fixed rules over the first bank of each model's chains."""
+    smaller, larger = (
+        next((drawn for _, _, drawn, _ in _held(each)), list[Drawn]()) for each in (small, large)
+    )
+    for name, mine in sorted(_by_name(cases).items()):
+        if mine[0].opened.policy != "cascade":
+            continue
+        settings = CascadeSettings.model_validate(mine[0].problem.settings)
+        if settings.strong:
+            ended = _ended(mine, settings.strong_price)[name]
+            found = routed(name, ended, (smaller, larger), settings.strong_price)
+            yield from filter(None, [found])
+
+
 def graders(cases: Sequence[Case]) -> Iterator[Grader]:
     """By grader on record: how many answers, and what a later one would have said of them."""
     found: dict[tuple[str, str], Counter[str]] = {}
@@ -338,8 +366,8 @@ def graders(cases: Sequence[Case]) -> Iterator[Grader]:
         yield Grader(name, counts["answers"], now or None, counts["same"])
 
 
-def _ended(cases: Sequence[Case]) -> dict[str, dict[str, Ended]]:
-    """By run and problem, what came of each that could be judged."""
+def _ended(cases: Sequence[Case], price: float = 1.0) -> dict[str, dict[str, Ended]]:
+    """By run and problem, what came of each that could be judged; a token of a larger model costs ``price``."""
     by_name: dict[str, dict[str, Ended]] = {}
     for name, mine in sorted(_by_name(cases).items()):
         ended = by_name.setdefault(name, {})
@@ -347,8 +375,22 @@ def _ended(cases: Sequence[Case]) -> dict[str, dict[str, Ended]]:
             used, at = case.closed.usage, case.about
             # Of several walks over a problem the first counts: later ones may know it already.
             if case.outcome != "unknown":
-                ended.setdefault(at, Ended(case.outcome == "right", used.calls, used.tokens))
+                tokens = used.tokens if price == 1.0 else _priced(case, price)
+                ended.setdefault(at, Ended(case.outcome == "right", used.calls, tokens))
     return by_name
+
+
+def _priced(case: Case, price: float) -> float | None:
+    """An episode's tokens, each of the larger model's counted at its price."""
+    used = case.closed.usage.tokens
+    strong = total_of(
+        [
+            event.tokens
+            for _, event in case.trace.events
+            if isinstance(event, Completed) and role_of(event) == STRONG
+        ]
+    )
+    return None if used is None or strong is None else used + (price - 1) * strong
 
 
 def pairs(cases: Sequence[Case]) -> Iterator[Pair]:

@@ -1,8 +1,9 @@
 """The page that shows evidence: prose by people, and between marks the tables that are derived from the logs.
 
 A mark names the folder of a log's segments, from the page's own place; `FOLDER with BANK` holds its runs against
-another log's chains, and `FOLDER paired` against each other. What stands between it and the end mark is
-written by `metalogue evidence --write`, and by nobody else; `metalogue evidence` derives it again and compares.
+another log's chains, `FOLDER with BANK or LARGER` also against fixed rules of when to ask a larger model, whose chains
+lie there, and `FOLDER paired` holds them against each other. What stands between it and the end mark is written by
+`metalogue evidence --write`, and by nobody else; `metalogue evidence` derives it again and compares.
 """
 
 # Prose and tables share a page, because figures without their circumstances mislead. Only what
@@ -19,11 +20,14 @@ from pathlib import Path
 from streams.answering.models import ggufs
 from streams.research.analysis.plots import Plot
 from streams.research.analysis.report import number, share, table
+from streams.research.analysis.routing import Routed
 from streams.research.analysis.sampling import ORDERS, Sampled
 from streams.research.evidence.figures import Bank, Figures, Grader, Interval, Pair
 from streams.views.words import plural
 
-_MARK = re.compile(r"<!-- evidence: (\S{1,1000})(?: with (\S{1,1000}))?( paired)? -->\n?")
+_MARK = re.compile(
+    r"<!-- evidence: (\S{1,1000})(?: with (\S{1,1000})(?: or (\S{1,1000}))?)?( paired)? -->\n?"
+)
 END = "end"
 """What a mark names that ends a part."""
 
@@ -36,6 +40,8 @@ class Block:
     tables: str
     bank: Path | None = None
     """Where the chains lie that its runs are held against, if they are another log's."""
+    larger: Path | None = None
+    """Where chains of the model lie that its runs may ask besides, if fixed rules are to be held against them."""
     paired: bool = False
     """Whether its runs are also held against each other."""
 
@@ -44,8 +50,10 @@ def blocks(page: Path) -> Iterator[Block]:
     """The parts of a page that are derived."""
     for mark, text in _parts(page.read_text(encoding="utf-8")):
         if mark is not None:
-            bank = None if mark[2] is None else page.parent / mark[2]
-            yield Block(page.parent / mark[1], text, bank, paired=mark[3] is not None)
+            bank, larger = (
+                None if said is None else page.parent / said for said in mark.group(2, 3)
+            )
+            yield Block(page.parent / mark[1], text, bank, larger, paired=mark[4] is not None)
 
 
 def renewed(page: Path, tables: Mapping[Path, str]) -> str:
@@ -111,6 +119,7 @@ def tables_of(
         *([table(_ROLES, roles)] if roles else []),
         *(_bank(each) for each in found.banks),
         *beside,
+        *map(_routed, found.routed),
         *([_pairs(found.pairs)] if paired and found.pairs else []),
         table(
             ("segment", "bytes", "SHA-256"),
@@ -187,6 +196,20 @@ _BESIDE = (
     "95 %",
     "tokens of its",
 )
+
+
+_ROUTED = ("rule", "calls", "tokens", "right, %", "95 %", "− the run", "95 %", "tokens of its")
+
+
+def _routed(found: Routed) -> Sequence[str]:
+    """A run of two models, and fixed rules on the same problems."""
+    head = (
+        f"`{found.run}` and fixed rules of two models on {plural(found.problems, 'problem')} of both banks, "
+        f"in {ORDERS} orders, a token of the larger at {found.price:g} of the smaller:"
+    )
+    first, *rest = found.rules
+    rows = [[f"`{first.rule}`", *_rule(first)[1:]], *map(_rule, rest)]
+    return [head, "", *table(_ROUTED, rows)]
 
 
 _PAIRS = (

@@ -427,3 +427,48 @@ def test_answers_of_a_run_that_has_not_ended_are_in_no_figure(tmp_path: Path) ->
     assert one.closed + one.unfinished <= 3
     assert one.graded == one.closed >= 1
     assert cast("float", one.calls) == 1
+
+
+def test_a_run_of_two_models_is_held_against_thresholds_at_its_price(tmp_path: Path) -> None:
+    """A mark that names both banks; the run's tokens are those of each model's calls at their price."""
+    logs = {name: tmp_path / f"{name}.db" for name in ("small", "large", "run")}
+    bank = ("--policy", "self_consistency", "--set", "samples=8")
+    strong = ("--policy", "cascade", "--set", "strong=true", "--set", "strong_price=5")
+    small, large = "rehearsal:seed=7,insight=0.1", "rehearsal:seed=8"
+    for name, put, backbones in (
+        ("small", bank, [small]),
+        ("large", bank, [large]),
+        ("run", strong, [small, "--role", f"strong={large}"]),
+    ):
+        log = ("--log", logs[name])
+        assert call("produce", "game24:901-906", *put, *log).code == 0
+        assert call("worker", *log, "--backbone", *backbones, "--until-idle").code == 0
+        assert call("log", "pack", tmp_path / "logs" / name, *log).code == 0
+    page = tmp_path / "page.md"
+    page.write_text(
+        "<!-- evidence: logs/run with logs/small or logs/large -->\n<!-- evidence: end -->\n"
+    )
+    assert derived(page, "--write").code == 0
+    text = page.read_text()
+    [head] = [line for line in text.splitlines() if "fixed rules of two models" in line]
+    assert "on 6 problems of both banks" in head
+    assert head.endswith("a token of the larger at 5 of the smaller:")
+    with closing(sqlite3.connect(logs["run"])) as db:
+        spent = dict(
+            db.execute(
+                "select role = 'strong', sum(prompt_tokens + completion_tokens) from calls group by role = 'strong'"
+            )
+        )
+    assert spent[1] > 0, "the larger was asked"
+    _, below = text.split(head)
+    own, *others = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in below.splitlines()
+        if line.startswith("|")
+    ][2:]
+    assert own[2] == f"{(spent[0] + 5 * spent[1]) / 6:,.0f}"
+    assert [each[0] for each in others][:2] == [
+        "vote of 1 of the smaller",
+        "vote of 3 of the smaller",
+    ]
+    assert derived(page).code == 0
