@@ -126,7 +126,7 @@ def derive(block: Block) -> Derived:
         )
         found = figures(log, chains, larger)
         sizes = {file.name: file.stat().st_size for file in segments.files()}
-        tables = tables_of(found, segments.hashes(), sizes, paired=block.paired)
+        tables = tables_of(found, segments.hashes(), sizes, block)
         return Derived(tables, found.diverged, found.banks)
 
 

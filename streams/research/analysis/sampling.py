@@ -89,6 +89,11 @@ class Sampled:
     gain_interval: Interval | None = None
     price: float | None = None
     """Its tokens as a share of the standard vote's."""
+    equal: int | None = None
+    """As many chains as a run made calls in the mean, rounded; unknown where the bank has not so many."""
+    equal_gain: float | None = None
+    """How much more often it is right than the vote of as many."""
+    equal_interval: Interval | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,22 +288,28 @@ def beside(
 ) -> tuple[Sampled, int] | None:
     """Another run's result on the problems of the bank that it has ended, and how many these are.
 
-    Each problem is paired with its own vote of five, in the mean of all orders. None where no problem is shared.
+    Each problem is paired with its own vote of five, and with that of as many chains as the run made calls in the mean
+    of these problems; both in the mean of all orders. None where no problem is shared.
     """
     shared = [each for each in bank if each.problem in ended]
     if not shared or min(len(each.chains) for each in shared) < VOTES:
         return None
     mine = [ended[each.problem] for each in shared]
     found = [Outcome(float(each.right), each.calls, each.tokens) for each in mine]
-    return sampled(run, found, [_own_vote(each, orders) for each in shared]), len(shared)
+    held = sampled(run, found, [_own_vote(each, VOTES, orders) for each in shared])
+    equal = max(round(held.chains or 0), 1)
+    if min(len(each.chains) for each in shared) >= equal:
+        other = sampled(run, found, [_own_vote(each, equal, orders) for each in shared])
+        held = replace(held, equal=equal, equal_gain=other.gain, equal_interval=other.gain_interval)
+    return held, len(shared)
 
 
 # A dozen runs are held against the same problems, each on all of them and on those of each data set.
-@lru_cache(maxsize=4_096)
-def _own_vote(problem: Drawn, orders: int) -> Outcome:
-    """The vote of five of one problem's chains, in the mean of all orders."""
-    drawn = [[Course.of(problem.ordered(turn)[:VOTES])] for turn in range(orders)]
-    return _outcomes(vote_of(VOTES), drawn)[0]
+@lru_cache(maxsize=16_384)
+def _own_vote(problem: Drawn, count: int, orders: int) -> Outcome:
+    """The vote of so many of one problem's chains, in the mean of all orders."""
+    drawn = [[Course.of(problem.ordered(turn)[:count])] for turn in range(orders)]
+    return _outcomes(vote_of(count), drawn)[0]
 
 
 @dataclass(frozen=True, slots=True)

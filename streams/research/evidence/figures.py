@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import fsum
 from typing import TYPE_CHECKING, TypeAlias
 
 from handlers.answers.alike import kinds
@@ -25,6 +26,7 @@ from streams.engine.policies import find
 from streams.replay.unread import How, unread
 from streams.replay.verify import Verifier
 from streams.research.analysis.cases import Case, Reading, name_of, read, role_of
+from streams.research.analysis.figures import confidences
 from streams.research.analysis.intervals import of_outcomes
 from streams.research.analysis.routing import Routed, routed
 from streams.research.analysis.sampling import (
@@ -71,6 +73,27 @@ class Row:
     """Calls of a closed episode, in the mean."""
     tokens: float | None
     tokens_unknown: int
+    answered: float
+    """The share of closed episodes that gave an answer; the others withheld it."""
+    seconds: float | None
+    """What a closed episode's calls took together, in the mean of those that know it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sure:
+    """How well the confidence of a run's answers tells right ones from wrong ones."""
+
+    run: str
+    source: str
+    """What the confidence is: its origin, raw or calibrated."""
+    answers: int
+    """Answers that have a confidence and a grade."""
+    ece: float
+    ece_interval: Interval | None
+    aurc: float
+    """The mean error among the surest answers, over all shares of them."""
+    selective: tuple[float, ...]
+    """Shares of right ones among the surest quarter, half, three quarters, and all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +160,14 @@ class Pair:
     """Problems that the one solved and the other did not."""
     only_other: int
 
+    def against(self, policy: str | None) -> Pair | None:
+        """The same pair with a run of this policy as the other one; none where neither is. No policy: as it is."""
+        if policy is None or self.other.split()[0] == policy:
+            return self
+        if self.one.split()[0] != policy:
+            return None
+        return Pair(self.other, self.one, self.problems, self.only_other, self.only_one)
+
     @property
     def difference(self) -> float:
         """How much more often the one is right, from -1 to 1."""
@@ -163,6 +194,7 @@ class Figures:
     """All that is told of a log."""
 
     rows: tuple[Row, ...]
+    sure: tuple[Sure, ...]
     roles: tuple[Role, ...]
     banks: tuple[Bank, ...]
     beside: tuple[Beside, ...]
@@ -172,6 +204,8 @@ class Figures:
     graders: tuple[Grader, ...]
     models: Mapping[str, int]
     """Replies by model."""
+    policies: tuple[str, ...]
+    """Whose work its episodes are, with versions."""
     backbones: tuple[str, ...]
     seeds: tuple[int, ...]
     tokens: int | None
@@ -202,6 +236,7 @@ def figures(
 
     return Figures(
         rows=tuple(_rows(reading, cases)),
+        sure=tuple(sure(cases)),
         roles=tuple(_roles(log)),
         banks=tuple(banks(cases)),
         beside=tuple(runs_beside(cases, banked)),
@@ -209,6 +244,9 @@ def figures(
         pairs=tuple(pairs(cases)),
         graders=tuple(graders(cases)),
         models=dict(sorted(Counter(event.model or "unknown" for event in said).items())),
+        policies=tuple(
+            sorted({f"{each.opened.policy}@{each.opened.policy_version}" for each in cases})
+        ),
         backbones=tuple(sorted({case.opened.backbones for case in cases})),
         seeds=tuple(sorted({case.problem.seed for case in cases})),
         tokens=total_of([event.tokens for event in said]),
@@ -239,6 +277,8 @@ def _rows(reading: Reading, cases: Sequence[Case]) -> Iterator[Row]:
         tokens = [case.closed.usage.tokens for case in mine]
         known = [each for each in tokens if each is not None]
         calls = [case.closed.usage.calls for case in mine]
+        seconds = [case.closed.usage.seconds for case in mine]
+        timed = [each for each in seconds if each is not None]
         yield Row(
             name=name,
             closed=len(mine),
@@ -249,7 +289,25 @@ def _rows(reading: Reading, cases: Sequence[Case]) -> Iterator[Row]:
             calls=sum(calls) / len(calls),
             tokens=sum(known) / len(known) if known else None,
             tokens_unknown=len(tokens) - len(known),
+            answered=sum(case.closed.answer is not None for case in mine) / len(mine),
+            seconds=fsum(timed) / len(timed) if timed else None,
         )
+
+
+def sure(cases: Sequence[Case]) -> Iterator[Sure]:
+    """By run and origin of its confidence, raw beside calibrated over the same answers."""
+    for name, mine in sorted(_by_name(cases).items()):
+        for source, said in sorted(confidences(mine).items()):
+            interval = said["ece_interval"]
+            yield Sure(
+                name,
+                source,
+                said["answers"],
+                said["ece"],
+                None if interval is None else (interval[0], interval[1]),
+                said["aurc"],
+                tuple(said["selective_accuracy"].values()),
+            )
 
 
 def _by_name(cases: Sequence[Case]) -> dict[str, list[Case]]:

@@ -2,8 +2,9 @@
 
 A mark names the folder of a log's segments, from the page's own place; `FOLDER with BANK` holds its runs against
 another log's chains, `FOLDER with BANK or LARGER` also against fixed rules of when to ask a larger model, whose chains
-lie there, and `FOLDER paired` holds them against each other. What stands between it and the end mark is written by
-`metalogue evidence --write`, and by nobody else; `metalogue evidence` derives it again and compares.
+lie there, `FOLDER paired` holds them against each other, and `FOLDER paired to POLICY` against the runs of that one.
+What stands between it and the end mark is written by `metalogue evidence --write`, and by nobody else; `metalogue
+evidence` derives it again and compares.
 """
 
 # Prose and tables share a page, because figures without their circumstances mislead. Only what
@@ -26,7 +27,8 @@ from streams.research.evidence.figures import Bank, Figures, Grader, Interval, P
 from streams.views.words import plural
 
 _MARK = re.compile(
-    r"<!-- evidence: (\S{1,1000})(?: with (\S{1,1000})(?: or (\S{1,1000}))?)?( paired)? -->\n?"
+    r"<!-- evidence: (\S{1,1000})(?: with (\S{1,1000})(?: or (\S{1,1000}))?)?"
+    r"( paired(?: to (\S{1,1000}))?)? -->\n?"
 )
 END = "end"
 """What a mark names that ends a part."""
@@ -44,6 +46,8 @@ class Block:
     """Where chains of the model lie that its runs may ask besides, if fixed rules are to be held against them."""
     paired: bool = False
     """Whether its runs are also held against each other."""
+    to: str | None = None
+    """The policy whose runs the others are paired with; none: each with each."""
 
 
 def blocks(page: Path) -> Iterator[Block]:
@@ -53,7 +57,7 @@ def blocks(page: Path) -> Iterator[Block]:
             bank, larger = (
                 None if said is None else page.parent / said for said in mark.group(2, 3)
             )
-            yield Block(page.parent / mark[1], text, bank, larger, paired=mark[4] is not None)
+            yield Block(page.parent / mark[1], text, bank, larger, mark[4] is not None, mark[5])
 
 
 def renewed(page: Path, tables: Mapping[Path, str]) -> str:
@@ -81,9 +85,9 @@ def _parts(text: str) -> Iterator[tuple[re.Match[str] | None, str]]:
 
 
 def tables_of(
-    found: Figures, hashes: Mapping[str, str], sizes: Mapping[str, int], *, paired: bool = False
+    found: Figures, hashes: Mapping[str, str], sizes: Mapping[str, int], block: Block
 ) -> str:
-    """Everything that is told of one log, as Markdown."""
+    """Everything that is told of one log, as Markdown, and what its part of the page asks for besides."""
     runs = [
         [
             f"`{row.name}`",
@@ -95,9 +99,23 @@ def tables_of(
             number(row.calls, 1),
             number(row.tokens, 0)
             + (f" ({row.tokens_unknown} unknown)" if row.tokens_unknown else ""),
+            share(row.answered),
+            number(row.seconds, 0),
             f"{row.unfinished}",
         ]
         for row in found.rows
+    ]
+    sure = [
+        [
+            f"`{each.run}`",
+            each.source,
+            f"{each.answers}",
+            number(each.ece, 3),
+            _spread(each.ece_interval, scale=1, places=3),
+            number(each.aurc, 3),
+            *(number(100 * right, 1) for right in each.selective),
+        ]
+        for each in found.sure
     ]
     roles: list[list[str]] = []
     for role in found.roles:
@@ -111,16 +129,22 @@ def tables_of(
             f"Runs on the problems of `{bank.name}`{of}, each paired with the vote of five chains:"
         )
         # A run has ended some of the problems only: so each row says of how many it is.
-        rows = [[f"`{run.rule}`", f"{problems}", *_rule(run)[1:]] for run, problems in bank.runs]
+        rows = [
+            [f"`{run.rule}`", f"{problems}", *_rule(run)[1:], *_equal(run)]
+            for run, problems in bank.runs
+        ]
         beside.append([head, "", *table(_BESIDE, rows)])
+    turned = (pair.against(block.to) for pair in found.pairs)
+    pairs = [pair for pair in turned if pair is not None]
     parts = [
         _about(found),
         table(_RUNS, runs),
+        *([table(_SURE, sure)] if sure else []),
         *([table(_ROLES, roles)] if roles else []),
         *(_bank(each) for each in found.banks),
         *beside,
         *map(_routed, found.routed),
-        *([_pairs(found.pairs)] if paired and found.pairs else []),
+        *([_pairs(pairs)] if block.paired and pairs else []),
         table(
             ("segment", "bytes", "SHA-256"),
             [[f"`{name}`", f"{sizes[name]:,}", f"`{each}`"] for name, each in hashes.items()],
@@ -139,6 +163,7 @@ def _about(found: Figures) -> Sequence[str]:
         f"- Replies: {sum(found.models.values()):,}, of {spent} tokens, in {hours}",
         *(f"- Model: `{name}`, {count:,} replies{files.get(f'{name}.gguf', '')}"
           for name, count in found.models.items()),
+        f"- Policies: {', '.join(f'`{each}`' for each in found.policies)}",
         f"- Backbones: {', '.join(f'`{each}`' for each in found.backbones)}; "
         f"seeds {', '.join(map(str, found.seeds))}",
         f"- Graders: {'; '.join(map(_grader, found.graders)) or 'none'}",
@@ -156,7 +181,33 @@ def _grader(each: Grader) -> str:
     return f"{said}, {again}, and of {others:,} another thing"
 
 
-_RUNS = ("run", "closed", "right", "graded", "accuracy", "95 %", "calls", "tokens", "open")
+_RUNS = (
+    "run",
+    "closed",
+    "right",
+    "graded",
+    "accuracy",
+    "95 %",
+    "calls",
+    "tokens",
+    "answered",
+    "seconds",
+    "open",
+)
+
+
+_SURE = (
+    "run",
+    "confidence",
+    "answers",
+    "ECE",
+    "95 %",
+    "AURC",
+    "right of the surest quarter, %",
+    "half",
+    "three quarters",
+    "all",
+)
 
 
 _ROLES = ("role", "first askings", "read", "share", "asked again", "then read", "refused", "cut")
@@ -195,7 +246,16 @@ _BESIDE = (
     "− vote of 5",
     "95 %",
     "tokens of its",
+    "− vote of as many",
+    "95 %",
 )
+
+
+def _equal(run: Sampled) -> list[str]:
+    """A run against the vote of as many chains as it made calls."""
+    if run.equal is None or run.equal_gain is None:
+        return ["–", "–"]
+    return [f"{100 * run.equal_gain:+.1f} ({run.equal})", _spread(run.equal_interval, sign="+")]
 
 
 _ROUTED = ("rule", "calls", "tokens", "right, %", "95 %", "− the run", "95 %", "tokens of its")
@@ -286,8 +346,8 @@ def _rule(each: Sampled) -> list[str]:
     ]
 
 
-def _spread(interval: Interval | None, scale: float = 100, sign: str = "") -> str:
+def _spread(interval: Interval | None, scale: float = 100, sign: str = "", places: int = 1) -> str:
     if interval is None:
         return "–"
     joint = " to " if sign else "–"
-    return joint.join(f"{scale * end:{sign}.1f}" for end in interval)
+    return joint.join(f"{scale * end:{sign}.{places}f}" for end in interval)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 from math import comb
 from random import Random
+from statistics import fmean
 
 import pytest
 from hypothesis import given
@@ -287,6 +288,25 @@ def test_another_run_is_paired_with_the_votes_on_the_problems_that_it_ended() ->
     assert sampled.gain is not None
     low, high = sampled.gain_interval
     assert low < sampled.gain < high
+
+
+@pytest.mark.parametrize(
+    ("calls", "equal"), [([1, 1], 1), ([2, 4], 3), ([8, 8], 8), ([9, 9], None)]
+)
+def test_a_run_is_also_held_against_the_vote_of_as_many_chains_as_it_made_calls(
+    calls: list[int], equal: int | None
+) -> None:
+    """Of eight chains five are right: the more of them vote, the less a run that is always right is ahead."""
+    torn = bank("xxxxxaaa", "xxxxxaaa")
+    mine = {each.problem: Ended(True, n, 50) for each, n in zip(torn, calls, strict=True)}
+    found = beside(torn, "run", mine)
+    assert found is not None
+    assert found[0].equal == equal
+    if equal is None:
+        assert found[0].equal_gain is found[0].equal_interval is None, "there are not so many"
+        return
+    right = fmean(list(winners(each.ordered(n)))[equal - 1] for each in torn for n in range(100))
+    assert found[0].equal_gain == pytest.approx(1 - right)
 
 
 def test_a_run_whose_tokens_are_unknown_has_no_price_and_without_shared_problems_none_is_told() -> (

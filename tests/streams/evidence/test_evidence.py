@@ -69,8 +69,8 @@ def derived(page: Path, *words: object) -> Called:
 
 
 def row(text: str, name: str) -> list[str]:
-    """The cells of the table row that begins with this name."""
-    [line] = [line for line in text.splitlines() if line.startswith(f"| {name} |")]
+    """The cells of the first table row that begins with this name."""
+    line = next(line for line in text.splitlines() if line.startswith(f"| {name} |"))
     return [cell.strip() for cell in line.strip("|").split("|")]
 
 
@@ -104,6 +104,12 @@ def test_the_page_keeps_its_prose_and_says_what_the_log_says(made: Path) -> None
             "where policy = 'self_consistency'"
         ).fetchone()
         [replies] = db.execute("select count(*) from records where kind = 'completed'").fetchone()
+        opened = db.execute(
+            "select distinct json_extract(body, '$.policy') || '@' || "
+            "json_extract(body, '$.policy_version') from records where kind = 'episode.opened' "
+            "order by 1"
+        )
+        worked = ", ".join(f"`{policy}`" for (policy,) in opened)
         asked = dict(db.execute("select role, count(*) from calls group by role"))
         again_by_role = dict(
             db.execute(
@@ -113,6 +119,7 @@ def test_the_page_keeps_its_prose_and_says_what_the_log_says(made: Path) -> None
         )
     assert row(text, f"`{RUN}`")[1:5] == ["6", f"{right}", "6", f"{100 * right / closed:.1f} %"]
     assert f"Replies: {replies:,}, of" in text
+    assert f"\n- Policies: {worked}\n" in text
     assert again_by_role, "the simulator broke some replies"
     for role, count in asked.items():
         _, first, read, _, again_asked, *_ = row(text, role)
@@ -207,7 +214,7 @@ def test_a_later_grader_adds_what_it_says_and_changes_nothing(
 ) -> None:
     text = page.read_text()
     assert "- Graders: `game24@2`, 10 answers\n" in text
-    [words] = [line for line in text.splitlines() if line.startswith(f"| `{RUN}`")]
+    words = next(line for line in text.splitlines() if line.startswith(f"| `{RUN}`"))
 
     def stricter(problem: str, answer: str | None) -> Grade:
         said = check_game24(problem, answer)
@@ -254,6 +261,11 @@ def test_runs_are_held_against_each_other_where_the_page_says_so(page: Path) -> 
     assert " to " in spread
     assert float(p) == 1.0, "five problems show nothing"
     assert found == "–", "nor could they"
+
+    page.write_text(page.read_text().replace("logs/two paired", "logs/two paired to cot"))
+    assert derived(page, "--write").code == 0
+    _, _, below = page.read_text().partition("Runs on the same problems")
+    assert row(below, "`io`")[1:5] == ["`cot`", "5", other, one], "signed towards the one named"
 
 
 RIGHT = """
@@ -427,48 +439,3 @@ def test_answers_of_a_run_that_has_not_ended_are_in_no_figure(tmp_path: Path) ->
     assert one.closed + one.unfinished <= 3
     assert one.graded == one.closed >= 1
     assert cast("float", one.calls) == 1
-
-
-def test_a_run_of_two_models_is_held_against_thresholds_at_its_price(tmp_path: Path) -> None:
-    """A mark that names both banks; the run's tokens are those of each model's calls at their price."""
-    logs = {name: tmp_path / f"{name}.db" for name in ("small", "large", "run")}
-    bank = ("--policy", "self_consistency", "--set", "samples=8")
-    strong = ("--policy", "cascade", "--set", "strong=true", "--set", "strong_price=5")
-    small, large = "rehearsal:seed=7,insight=0.1", "rehearsal:seed=8"
-    for name, put, backbones in (
-        ("small", bank, [small]),
-        ("large", bank, [large]),
-        ("run", strong, [small, "--role", f"strong={large}"]),
-    ):
-        log = ("--log", logs[name])
-        assert call("produce", "game24:901-906", *put, *log).code == 0
-        assert call("worker", *log, "--backbone", *backbones, "--until-idle").code == 0
-        assert call("log", "pack", tmp_path / "logs" / name, *log).code == 0
-    page = tmp_path / "page.md"
-    page.write_text(
-        "<!-- evidence: logs/run with logs/small or logs/large -->\n<!-- evidence: end -->\n"
-    )
-    assert derived(page, "--write").code == 0
-    text = page.read_text()
-    [head] = [line for line in text.splitlines() if "fixed rules of two models" in line]
-    assert "on 6 problems of both banks" in head
-    assert head.endswith("a token of the larger at 5 of the smaller:")
-    with closing(sqlite3.connect(logs["run"])) as db:
-        spent = dict(
-            db.execute(
-                "select role = 'strong', sum(prompt_tokens + completion_tokens) from calls group by role = 'strong'"
-            )
-        )
-    assert spent[1] > 0, "the larger was asked"
-    _, below = text.split(head)
-    own, *others = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in below.splitlines()
-        if line.startswith("|")
-    ][2:]
-    assert own[2] == f"{(spent[0] + 5 * spent[1]) / 6:,.0f}"
-    assert [each[0] for each in others][:2] == [
-        "vote of 1 of the smaller",
-        "vote of 3 of the smaller",
-    ]
-    assert derived(page).code == 0
