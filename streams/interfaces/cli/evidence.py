@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from streams.interfaces.cli.errors import DIVERGED, OK, CliError, usage
 from streams.interfaces.cli.output import complain, out, out_json
 from streams.interfaces.cli.places import refused
 from streams.research.analysis.plots import MISSING, THEMES, can_draw, drawn
-from streams.research.evidence.figures import Bank, figures
+from streams.research.evidence.figures import Bank, Beside, figures
 from streams.research.evidence.page import Block, blocks, plot_of, renewed, tables_of
 from streams.research.evidence.segments import BadSegment, Segments
 from streams.runtime.embedded.log import SqliteLog
@@ -26,7 +26,7 @@ SHOWN = 6
 
 
 def evidence(page: str, *, write: bool, json: bool, plots: str | None = None) -> int:
-    """Derive and compare, or ``write``, the tables of a page; 3 where one differs. ``plots``: where banks are drawn."""
+    """Derive and compare, or ``write``, the tables of a page; 3 where one differs. ``plots``: where they are drawn."""
     if plots is not None and not can_draw():
         raise usage(MISSING, field="--plots")
     path = Path(page)
@@ -52,7 +52,7 @@ def evidence(page: str, *, write: bool, json: bool, plots: str | None = None) ->
         raise CliError(str(error), error="log.segment", exit=DIVERGED) from error
     derived = {folder: each.tables for folder, each in read.items()}
     if plots is not None:
-        _draw(Path(plots), read)
+        _draw(Path(plots), asked.values(), read)
     if write:
         # What was written is read again and compared, so that --write cannot leave a page that
         # the next call finds wrong.
@@ -93,16 +93,25 @@ def _told(page: str, shown: Sequence[Block], read: Mapping[Path, Derived], *, js
     return OK
 
 
-def _draw(place: Path, read: Mapping[Path, Derived]) -> None:
-    """A plot of each bank of chains, light and dark."""
+def _draw(place: Path, asked: Iterable[Block], read: Mapping[Path, Derived]) -> None:
+    """A plot of each bank of chains, and of each log's runs on a bank that the page shows too; light and dark."""
     try:
         place.mkdir(parents=True, exist_ok=True)
-        for folder, each in read.items():
-            for bank in each.banks:
-                name = "-".join(filter(None, (folder.name, bank.dataset)))
+        for block in asked:
+            mine = read[block.folder]
+            plots = [("", bank.dataset, plot_of(bank)) for bank in mine.banks]
+            bank_of = None if block.bank is None else read.get(block.bank)
+            known = () if bank_of is None else bank_of.banks
+            plots += [
+                ("runs", held.dataset, plot_of(bank, held.runs))
+                for held in mine.beside
+                for bank in known
+                if (bank.name, bank.dataset) == (held.name, held.dataset)
+            ]
+            for kind, dataset, plot in plots:
+                name = "-".join(filter(None, (block.folder.name, kind, dataset)))
                 for theme in THEMES:
-                    file = place / f"{name}-{theme}.svg"
-                    file.write_bytes(drawn(plot_of(bank), theme))
+                    (place / f"{name}-{theme}.svg").write_bytes(drawn(plot, theme))
     except OSError as error:
         raise refused(error, "--plots") from error
 
@@ -114,6 +123,7 @@ class Derived:
     tables: str
     diverged: tuple[str, ...]
     banks: tuple[Bank, ...] = ()
+    beside: tuple[Beside, ...] = ()
 
 
 def derive(block: Block) -> Derived:
@@ -127,7 +137,7 @@ def derive(block: Block) -> Derived:
         found = figures(log, chains, larger)
         sizes = {file.name: file.stat().st_size for file in segments.files()}
         tables = tables_of(found, segments.hashes(), sizes, block)
-        return Derived(tables, found.diverged, found.banks)
+        return Derived(tables, found.diverged, found.banks, found.beside)
 
 
 def _restored(folder: Path, opened: ExitStack) -> tuple[SqliteLog, Segments]:

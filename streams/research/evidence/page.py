@@ -319,9 +319,9 @@ _FAMILIES = {
 """Rules of one kind, which differ in how much they draw: each kind is a line of the plot."""
 
 
-def plot_of(bank: Bank) -> Plot:
-    """The share of right answers over the tokens that each rule took, with its interval."""
-    series = {
+def plot_of(bank: Bank, runs: Sequence[tuple[Sampled, int]] = ()) -> Plot:
+    """The share of right answers over the tokens that each rule took, and each of ``runs``, with its interval."""
+    series: dict[str, list[tuple[float, ...]]] = {
         family: sorted(
             (each.tokens, 100 * each.right, *(100 * end for end in each.interval))
             for each in bank.rules
@@ -329,6 +329,10 @@ def plot_of(bank: Bank) -> Plot:
         )
         for family, named in _FAMILIES.items()
     }
+    for run, _ in runs:
+        if run.tokens is not None and run.interval is not None:
+            ends = (100 * end for end in run.interval)
+            series[run.rule] = [(run.tokens, 100 * run.right, *ends)]
     of = f"{bank.problems} problems of {bank.dataset or 'all sets'}"
     return Plot(f"Right answers by tokens, {of}", series, "tokens a problem", "right, %")
 

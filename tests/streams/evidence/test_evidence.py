@@ -22,6 +22,7 @@ from schemas.events.episode import Completed
 from schemas.events.reasoning import Generated
 from streams.research.analysis import cases
 from streams.research.analysis.cases import Case
+from streams.research.analysis.plots import can_draw
 from streams.research.evidence.figures import Pair, banks, figures, runs_beside
 from streams.research.evidence.page import blocks, plot_of, renewed
 from streams.research.evidence.segments import Segments
@@ -205,6 +206,12 @@ def test_runs_of_another_log_are_held_against_the_chains_of_a_bank(page: Path) -
         assert float(calls) >= 1
         assert 0 <= float(right) <= 100
     assert derived(page).code == 0
+    if can_draw():
+        assert derived(page, "--plots", page.parent / "plots").code == 0
+        shown = (page.parent / "plots/later-runs-game24-light.svg").read_text()
+        assert all(f">{name}<" in shown for name in ("cot", "mc2", "until some agree"))
+        alone = (page.parent / "plots/one-game24-light.svg").read_text()
+        assert ">cot<" not in alone
     (page.parent / "logs" / "one" / "0001.jsonl.xz").unlink()
     assert derived(page).code == 3
 

@@ -17,7 +17,7 @@ from tests.streams.cli.calling import call
 
 def test_a_confidence_is_measured_by_run_and_origin_over_what_was_graded() -> None:
     """Two are sure and right, one is not sure and wrong, one nobody graded, and one says nothing of it."""
-    said = {"confidence_source": "stated"}
+    said: Any = {"confidence_source": "stated"}
     known = [
         case("a", "right", confidence=0.9, **said),
         case("b", "right", confidence=0.9, **said),
