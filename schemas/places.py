@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from schemas.events import episode, learning, traces
@@ -108,8 +109,20 @@ def stands(name: str, address: str, event: Event, topic: str | None = None) -> b
     Of a kind that this build does not know nothing is said: it may stand anywhere.
     """
     # An event of a later build is kept as it came, and passed over by whoever does not know it.
-    places = PLACES.get(type(event))
+    places = _near(type(event), name[:2])
     return places is None or any(
         (topic is None or topic == place.topic) and place.holds(name, address, event)
         for place in places
+    )
+
+
+# Asked for each record of what is learned; most of a kind's places are of other sorts of episodes.
+@lru_cache(maxsize=1_024)
+def _near(kind: type[Event], sort: str) -> tuple[Place, ...] | None:
+    """The places of a kind in episodes whose names begin with these two characters; none of an unknown kind."""
+    places = PLACES.get(kind)
+    return places and tuple(
+        place
+        for place in places
+        if not isinstance(place.episode, str) or place.episode.startswith(sort)
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
+from functools import lru_cache
 
 HALF_LIMIT = 65504.0
 """The largest finite float16."""
@@ -22,6 +23,8 @@ def pack(vector: Sequence[float]) -> str:
         raise ValueError(f"beyond float16, which ends at {HALF_LIMIT:g}") from error
 
 
+# Kept, because a memory's vectors are compared at each of its batches for as long as their lessons are live.
+@lru_cache(maxsize=2_048)
 def halves(packed: str) -> bytes:
     """The little-endian float16 of a packed vector. Raises ``ValueError`` if the text is none."""
     raw = b64decode(packed, validate=True)
