@@ -9,7 +9,10 @@ from typing import Any, cast
 
 import pytest
 
-from streams.research.evidence.figures import Pair, figures, sure
+from streams.research.analysis.routing import Routed
+from streams.research.analysis.sampling import Sampled
+from streams.research.evidence.figures import Beside, Figures, Pair, Row, Sure, figures, sure
+from streams.research.evidence.page import Block, tables_of
 from streams.runtime.embedded.log import SqliteLog
 from tests.streams.bench.worlds import case
 from tests.streams.cli.calling import call
@@ -107,3 +110,52 @@ def test_a_run_of_two_models_is_held_against_thresholds_at_its_price(tmp_path: P
         "vote of 3 of the smaller",
     ]
     assert call("evidence", page).code == 0
+
+
+def test_each_table_says_what_its_figures_are() -> None:
+    """Without a log: a run of two models, its confidence, two pairs of which one is asked for, and unknown numbers."""
+    own = Sampled("cascade", 2.25, 1234.5, 0.5, (0.25, 0.75))
+    rule = Sampled(
+        "vote of 3", 3.0, None, 0.4, None, -0.1, (-0.2, 0.05), 0.4, 3, -0.15, (-0.3, 0.1)
+    )
+    known = Figures(
+        rows=(Row("cot C=8", 3, 1, 2, 2, (0.5, 1.0), 1.5, 100.4, 1, 2 / 3, None),),
+        sure=(Sure("cot C=8", "stated", 2, 0.1234, (0.05, 0.2), 0.25, (1.0, 0.5, 0.5, 0.5)),),
+        roles=(),
+        banks=(),
+        beside=(Beside("bank", "gsm8k", ((rule, 20),)),),
+        routed=(Routed("cascade", 2.5, 7, (own, rule)),),
+        pairs=(Pair("cot C=8", "io", 10, 3, 1), Pair("io", "mc2", 10, 0, 0)),
+        graders=(),
+        models={"m": 4},
+        policies=("cot@1",),
+        backbones=("m",),
+        seeds=(0,),
+        tokens=None,
+        hours=1.0,
+        verified=1,
+        facts=2,
+        diverged=(),
+        other_builds=0,
+    )
+    lines = tables_of(known, {"0001": "ab"}, {"0001": 1_000}, Block(Path(), "", None, None)).split(
+        "\n"
+    )
+    assert (
+        "| `cot C=8` | 3 | 2 | 2 | 100.0 % | 50.0–100.0 | 1.5 | 100 (1 unknown) | 66.7 % | – | 1 |"
+        in lines
+    )
+    assert (
+        "| `cot C=8` | stated | 2 | 0.123 | 0.050–0.200 | 0.250 | 100.0 | 50.0 | 50.0 | 50.0 |"
+        in lines
+    )
+    told = "| 3.00 | – | 40.0 | – | -10.0 | -20.0 to +5.0 | 40.0 % |"
+    assert f"| `vote of 3` | 20 {told} -15.0 (3) | -30.0 to +10.0 |" in lines
+    assert "| `cascade` | 2.25 | 1,234 | 50.0 | 25.0–75.0 | – | – | – |" in lines
+    assert f"| vote of 3 {told}" in lines
+    assert any("on 7 problems of both banks" in each and "at 2.5 of" in each for each in lines)
+    assert not any("McNemar" in each for each in lines), "nobody asked for pairs"
+    asked = Block(Path(), "", None, None, paired=True, to="cot")
+    paired = tables_of(known, {}, {}, asked).partition("McNemar")[2]
+    assert "| `io` | `cot C=8` | 10 | 1 | 3 | -20.0 |" in paired
+    assert "`mc2`" not in paired
