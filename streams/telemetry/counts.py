@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from streams.runtime.embedded.queries import counts, figures, messages
+from streams.runtime.embedded.queries.conditions import UNREADABLE
 from streams.runtime.embedded.snapshots import folded_upto
 from streams.telemetry.figures import SPAN, Reader, Spent
 from streams.telemetry.metrics import SECONDS, Sample, histogram, plain
@@ -100,7 +101,7 @@ class Counts(Reader):
         # Those that are parked, ask somebody or were taken out wait for a person or for nobody, and not for a worker.
         left = found.held.keys() | found.asking.keys() | found.taken_out
         folded = folded_upto(log.path)
-        given = sum(self.answers.values()) - self.answers.get(figures.UNREADABLE, 0)
+        given = sum(self.answers.values()) - self.answers.get(UNREADABLE, 0)
         lags = {
             "intake": intake,
             "driver": max(found.admitted - found.closed - len(left), 0),

@@ -14,7 +14,7 @@ from state.folds.grades import Known
 from state.folds.state import State
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.queries import lists
-from streams.runtime.embedded.queries.figures import UNREADABLE
+from streams.runtime.embedded.queries.conditions import UNREADABLE
 from streams.views.states import state_of
 
 PAGE: Final = 50

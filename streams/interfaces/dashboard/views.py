@@ -29,6 +29,7 @@ from streams.interfaces.dashboard import (
 from streams.interfaces.dashboard.live_log import LiveLog
 from streams.interfaces.dashboard.words import number_in
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.queries.conditions import UNREADABLE
 from streams.runtime.embedded.reading import reading
 from streams.views.rows import rows
 from streams.views.sheet import EpisodeView, read
@@ -53,7 +54,7 @@ STATES: Final = (
     ("learning", "learning"),
     ("probes", "forks and probes"),
 )
-STATUSES: Final = ("answered", "abstained", "exhausted", "failed")
+STATUSES: Final = ("answered", "abstained", "exhausted", "failed", UNREADABLE)
 
 
 def before(asked: Asked) -> int:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from streams.runtime.embedded.queries.conditions import taught
 from streams.runtime.embedded.strangers import stranger
 from streams.runtime.embedded.tables import PRAGMAS, SCHEMA_VERSION, TABLES, VIEWS
 
@@ -67,7 +68,7 @@ def connect(path: Path, *, create: bool, keys: Path | None = None) -> sqlite3.Co
         # Nobody else may read it. SQLite gives its other files the same mode.
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
     # What nobody closed may be collected in any thread, and is closed there.
-    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    db = taught(sqlite3.connect(path, isolation_level=None, check_same_thread=False))
     try:
         new = is_new(db, path)
         if new and not create:
@@ -128,7 +129,7 @@ def connect_to_read(path: Path, *, threads: bool = False) -> sqlite3.Connection:
 
 def _reading(path: Path, how: str, first: str) -> sqlite3.Connection:
     uri = f"file:{quote(str(path.absolute()))}?{how}"
-    db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+    db = taught(sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False))
     try:
         db.executescript(first)
         strange = stranger(db)  # only now is anything opened

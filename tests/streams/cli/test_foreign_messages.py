@@ -172,3 +172,19 @@ def test_pages_go_on_behind_an_answer_that_nobody_can_read(foreign: Path) -> Non
         found = pages.get(path)
         assert found.status_code == 200, (path, found.text)
     assert pages.get("/answers").text.count(">unreadable<") >= len(JUNK)
+
+
+def test_what_is_no_answer_has_a_tab_that_counts_what_it_lists(foreign: Path) -> None:
+    """It had none; and what has the status of an answer, but is none, was counted and listed among the answered."""
+    for number, value in enumerate(WRONG):
+        change(foreign, PUT, "answers", f"w{number}", value)
+    pages, strange = shown(foreign), len(JUNK) + len(WRONG)
+    page = pages.get("/answers?status=unreadable").text
+    tab = '<a href="/answers?status=unreadable" aria-current="true">unreadable'
+    assert f'{tab} <span class="dim">{strange}</span></a>' in page
+    assert page.count("<tr><th") == 1 + page.count(">unreadable<") == 1 + strange
+    answered = pages.get("/answers?status=answered").text
+    assert ">unreadable<" not in answered
+    rows = answered.count("<tr><th") - 1
+    assert f'aria-current="true">answered <span class="dim">{rows}</span></a>' in answered
+    assert f'metalogue_answers_total{{status="unreadable"}} {strange}' in pages.get("/metrics").text

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, get_args
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
-
-from schemas.outcome import Status
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -37,15 +35,10 @@ select json_extract(body, '$.model'), case {{buckets}} else {{last}} end, count(
   from records where offset > ? and offset <= ? and kind = 'completed' and {MADE}
     and json_extract(body, '$.seconds') is not null group by 1, 2 order by min(offset)
 """
-UNREADABLE: Final = "unreadable"
-"""The status of what lies on the topic of answers and is none."""
 # Anybody may put anything there: one that nobody can read must not hold up those behind it, nor be a label of its own.
-ANSWERS = f"""
-select case when not json_valid(said) then '{UNREADABLE}'
-    when json_extract(said, '$.status') in ({", ".join(map(repr, get_args(Status)))})
-    then json_extract(said, '$.status') else '{UNREADABLE}' end, count(*), max(offset) from (
-  select offset, cast(value as text) said from messages where topic = 'answers' and offset > ?
-    order by offset limit ?)
+ANSWERS = """
+select answer_status(value), count(*), max(offset) from (
+  select offset, value from messages where topic = 'answers' and offset > ? order by offset limit ?)
   group by 1
 """
 # A dead letter of a worker says where the problem lies that it refused. What a producer refused was never put; a

@@ -70,10 +70,7 @@ select m.offset, m.key, m.at_ms, m.value, c.body from messages m not indexed
   left join records c on c.episode = m.key and c.address = 'closed'
   where m.topic = 'answers' and m.offset < :before {wanted} order by m.offset desc limit :rows
 """
-# Anybody may put what is no JSON there.
-STATUS = """
-and json_valid(cast(m.value as text)) and json_extract(cast(m.value as text), '$.status') = :status
-"""
+STATUS = "and answer_status(m.value) = :status"
 
 
 class Listed(NamedTuple):
@@ -123,7 +120,7 @@ def episodes(log: SqliteLog, wanted: Mapping[str, str], before: int, most: int) 
 
 
 def answers(log: SqliteLog, status: str, before: int, most: int) -> list[ListedAnswer]:
-    """Answers before an offset, newest first; of one status, if it is not empty."""
+    """Answers before an offset, newest first; of one status, if it is not empty: what is none has ``UNREADABLE``."""
     query = ANSWERS.format(wanted=STATUS if status else "")
     values = {"before": before, "rows": most, "status": status}
     return [ListedAnswer(*row) for row in log.db.execute(query, values)]
