@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from streams.runtime.embedded.log import SqliteLog
+from streams.views.states import ASKING
 from tests.crash.processes import kill, until
 from tests.streams.cli.calling import call, process
 
@@ -53,4 +54,4 @@ def test_a_killed_worker_loses_no_waiting_review_and_the_next_goes_on_when_it_is
 
 def waiting(path: Path) -> list[str]:
     rows = call("review", "list", "--log", path, "--json").rows
-    return sorted(each["problem_id"] for each in rows if each["status"] == "waiting")
+    return sorted(each["problem_id"] for each in rows if each["status"] == ASKING)

@@ -29,6 +29,7 @@ from streams.producing.sources import BadLine
 from streams.producing.typed import need_fit
 from streams.runtime.embedded.queries import reviews
 from streams.runtime.embedded.queries.reviews import NEWEST, ToReview
+from streams.views.states import ASKING
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -63,7 +64,7 @@ class Item:
     def record(self) -> dict[str, Any]:
         """The item as plain values."""
         names = ("episode", "problem_id", "domain", "policy", "memory", "problem", "at_ms")
-        told: dict[str, Any] = {"status": "waiting", "answer": self.answer}
+        told: dict[str, Any] = {"status": ASKING, "answer": self.answer}
         if self.ended is not None:
             told = asdict(self.ended)
         told["reasons"] = list(self.reasons)

@@ -168,8 +168,8 @@ def test_who_waits_stands_among_those_that_have_ended_by_when_they_came(log: Pat
     assert call("worker", "--backbone", "rehearsal:seed=7", "--until-idle", "--log", log).code == 1
     rows = call("review", "list", "--log", log, "--json").rows
     assert [(each["problem_id"], each["status"]) for each in rows] == [
-        ("sum-6", "waiting"),
-        ("sum-1", "waiting"),
+        ("sum-6", "asks a person"),
+        ("sum-1", "asks a person"),
         ("sum-6", "answered"),
         ("sum-1", "answered"),
     ]

@@ -72,8 +72,10 @@ def test_who_asks_a_person_is_said_to_everywhere(tmp_path: Path) -> None:
         leaf = listing.episodes(log, State(), {"state": "asking"}, NEWEST)
         sheet = read(log, episode)
     assert [line.state for line in leaf.lines] == [sheet.state] == [ASKING]
-    assert call("show", episode, "--log", path, "--json").json["status"] == "waiting"
+    assert call("show", episode, "--log", path, "--json").json["status"] == ASKING
     assert ASKING in call("show", episode, "--log", path).out
+    (row,) = call("review", "list", "--log", path, "--json").rows
+    assert row["status"] == ASKING
     with serving(path) as site:
         site.caught_up()
         pages = {page: site.get(page).text for page in ("/", f"/episode?id={episode}", "/episodes")}

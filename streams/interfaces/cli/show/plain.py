@@ -12,9 +12,9 @@ from schemas.questions import Complete
 from streams.core.closing import trace_of
 from streams.interfaces.cli.show.moment import StepView
 from streams.views.sheet import EpisodeView
-from streams.views.states import ASKING, LEARNED
+from streams.views.states import LEARNED
 
-STATUSES: Final = {"waiting": "open", "running": "open", ASKING: "waiting", LEARNED: "answered"}
+STATUSES: Final = {"waiting": "open", "running": "open", LEARNED: "answered"}
 """States that scripts know by other words than people."""
 
 

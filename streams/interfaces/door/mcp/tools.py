@@ -21,6 +21,7 @@ from streams.interfaces.door.errors import Error
 from streams.interfaces.door.lessons import FoundLesson
 from streams.interfaces.door.service import Service
 from streams.runtime.embedded.solving import text_id
+from streams.views.states import ASKING
 
 MOST_LESSONS = 50
 SIMULATED = "SIMULATED"
@@ -179,7 +180,8 @@ class Explained(BaseModel):
     problem: str
     policy: str | None
     status: str = Field(
-        description="`open` while it goes on, `parked` where a person has to decide."
+        description=f"`open` while it goes on, `{ASKING}` where its policy waits for a person's word, "
+        "`parked` where a person has to decide whether it goes on."
     )
     answer: str | None
     confidence: float | None
