@@ -60,7 +60,8 @@ class Segments:
         """Every line of all segments. Raises ``BadSegment`` for one that cannot be read."""
         for file in self.files():
             try:
-                yield from map(orjson.loads, unpacked(file))
+                # What we pack is one whole; more behind it is somebody else's.
+                yield from map(orjson.loads, unpacked(file, joined=False))
             except ValueError as error:
                 raise BadSegment(f"{file}: {error}") from error
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import lzma
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -14,6 +14,9 @@ MOST_UNPACKED = 4 << 30
 MOST_TO_DECODE = 128 << 20
 """Bytes that a decoder may hold. Our own segments take 65 MiB."""
 AT_ONCE = 1 << 20
+PIECE = 16 << 10
+"""Packed bytes that are read at once. Each end of a member copies what is left of them, and a member may have 20."""
+BEHIND = "more stands behind what is packed"
 XZ, GZIP = b"\xfd7zXZ\0", b"\x1f\x8b"
 """How packed files begin; what a file is called says nothing."""
 
@@ -67,16 +70,23 @@ class _Gzip:
         return self.inner.decompress(self.inner.unconsumed_tail + data, max_length)
 
 
-def unpacked(path: str | Path) -> Iterator[bytes]:
-    """The lines of a file, without their ends. Raises ``OSError`` or ``Unreadable``."""
+def _xz() -> _Decoder:
+    # Not `lzma.open`, which lets a file say how much memory it is read with.
+    return lzma.LZMADecompressor(lzma.FORMAT_XZ, MOST_TO_DECODE)
+
+
+def unpacked(path: str | Path, *, joined: bool = True) -> Iterator[bytes]:
+    """The lines of a file, without their ends. Raises ``OSError`` or ``Unreadable``.
+
+    A packed one may be several that were ``joined``, if not said otherwise.
+    """
     with open(path, "rb") as file:
         begins = file.peek(len(XZ))
         try:
             if begins.startswith(XZ):
-                # Not `lzma.open`, which lets a file say how much memory it is read with.
-                yield from _decoded(file, lzma.LZMADecompressor(lzma.FORMAT_XZ, MOST_TO_DECODE))
+                yield from _decoded(_members(file, XZ, _xz, joined))
             elif begins.startswith(GZIP):
-                yield from _decoded(file, _Gzip())
+                yield from _decoded(_members(file, GZIP, _Gzip, joined))
             else:
                 while line := file.readline(MOST_LINE + 2):
                     _need_room(line)
@@ -85,13 +95,10 @@ def unpacked(path: str | Path) -> Iterator[bytes]:
             raise Unreadable(str(error)) from error
 
 
-def _decoded(file: BinaryIO, decoder: _Decoder) -> Iterator[bytes]:
+def _decoded(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """The lines of what comes out of a packed file."""
     whole, rest = 0, bytearray()
-    while not decoder.eof:
-        packed = file.read(AT_ONCE) if decoder.needs_input else b""
-        if decoder.needs_input and not packed:
-            raise Unreadable("it is cut off")
-        more = decoder.decompress(packed, AT_ONCE)
+    for more in pieces:
         whole += len(more)
         if whole > MOST_UNPACKED:
             raise Unreadable(f"it unpacks to more than {MOST_UNPACKED:,} bytes")
@@ -101,10 +108,32 @@ def _decoded(file: BinaryIO, decoder: _Decoder) -> Iterator[bytes]:
             rest.clear()
         rest += last
         _need_room(rest)
-    if decoder.unused_data or file.read(1):
-        raise Unreadable("more stands behind what is packed")
     if rest:
         yield bytes(rest)
+
+
+def _members(
+    file: BinaryIO, begins: bytes, begun: Callable[[], _Decoder], joined: bool
+) -> Iterator[bytes]:
+    """What comes out of a packed file piece by piece, one member after another. Raises ``Unreadable``."""
+    packed = b""
+    while True:
+        # Tools fill up with zeros behind a member, and the next one may begin at the end of a piece.
+        while len(packed := packed.lstrip(b"\0")) < len(begins) and (more := file.read(PIECE)):
+            packed += more
+        if not packed:
+            return
+        if not packed.startswith(begins):
+            raise Unreadable(BEHIND)
+        decoder = begun()
+        while not decoder.eof:
+            if decoder.needs_input and not packed and not (packed := file.read(PIECE)):
+                raise Unreadable("it is cut off")
+            yield decoder.decompress(packed, AT_ONCE)
+            packed = b""
+        packed = decoder.unused_data
+        if not joined and (packed or file.read(1)):
+            raise Unreadable(BEHIND)
 
 
 def _need_room(line: bytes | bytearray) -> None:

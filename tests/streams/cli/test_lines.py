@@ -47,6 +47,16 @@ def test_a_file_without_lines_is_named(folder: Path, asked: tuple[str, ...]) -> 
     assert ":memory:" not in said
 
 
+@pytest.mark.parametrize("pack", [lzma.compress, gzip.compress])
+def test_packed_files_that_were_joined_are_read_to_the_end(folder: Path, pack: Any) -> None:
+    """As `cat` joins them and `gzip -d` reads them: what stood behind the first was refused."""
+    raw = call("log", "cat", "--log", made()).raw
+    middle = raw.index(b"\n", len(raw) // 2) - 5  # a line may go on in the next member
+    (folder / "joined").write_bytes(pack(raw[:middle]) + pack(b"") + bytes(8) + pack(raw[middle:]))
+    read = call("log", "digest", "--log", f"jsonl:{folder / 'joined'}")
+    assert (read.code, read.out) == (0, call("log", "digest", "--log", made()).out), read.err
+
+
 @given(st.lists(st.binary(max_size=40).filter(lambda line: b"\n" not in line)), st.integers(1, 64))
 def test_lines_are_the_same_however_they_are_packed_and_whatever_is_read_at_once(
     said: list[bytes], at_once: int
@@ -60,9 +70,11 @@ def test_lines_are_the_same_however_they_are_packed_and_whatever_is_read_at_once
             pytest.MonkeyPatch.context() as patched,
         ):
             patched.setattr(packed, "AT_ONCE", at_once)
+            patched.setattr(packed, "PIECE", at_once)
             for pack in (bytes, lzma.compress, gzip.compress):
-                Path(file.name).write_bytes(pack(data))
-                assert list(packed.unpacked(file.name)) == lines
+                for members in ([data], [data[:at_once], b"", data[at_once:]]):
+                    Path(file.name).write_bytes(b"".join(map(pack, members)))
+                    assert list(packed.unpacked(file.name)) == lines
 
 
 @pytest.mark.parametrize("pack", [lzma.compress, gzip.compress])
@@ -77,16 +89,17 @@ def test_packed_lines_that_would_fill_the_memory_are_refused(
     folder: Path, pack: Any, most: str, line: bytes, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(packed, most, 1 << 20)
-    (folder / "a").write_bytes(pack(line))
-    with pytest.raises(packed.Unreadable, match=told):
-        for _ in packed.unpacked(folder / "a"):
-            pass
+    for members in ([line], [line[at : at + (1 << 19)] for at in range(0, len(line), 1 << 19)]):
+        (folder / "a").write_bytes(b"".join(map(pack, members)))
+        with pytest.raises(packed.Unreadable, match=told):
+            for _ in packed.unpacked(folder / "a"):
+                pass
 
 
 @pytest.mark.parametrize("pack", [lzma.compress, gzip.compress])
 def test_what_is_cut_off_or_goes_on_is_no_log(folder: Path, pack: Any) -> None:
     whole = pack(os.urandom(1 << 16).hex().encode())
-    for raw, told in ((whole[:-9], "it is cut off"), (whole + whole, "more stands behind")):
+    for raw, told in ((whole[:-9], "it is cut off"), (whole + b"{}", "more stands behind")):
         (folder / "a").write_bytes(raw)
         done = call("log", "stats", "--log", f"jsonl:{folder / 'a'}")
         assert (done.code, told in done.err, "[log.format, exit 2]" in done.err) == (2, True, True)
