@@ -14,6 +14,9 @@ from typing import Protocol, TypeAlias
 
 import orjson
 
+from schemas.events.base import Event
+from schemas.events.codec import BadEvent, decode
+from schemas.events.episode import EpisodeAdopted
 from schemas.identity import is_set
 from streams.runtime.kafka.envelope import LogRecord
 
@@ -72,12 +75,18 @@ class Closings(Protocol):
         ...
 
 
+def heard(said: LogRecord) -> Event | None:
+    """What a record says; nothing where that is no event of its kind."""
+    try:
+        return decode(said.kind, said.body)
+    except BadEvent:
+        return None
+
+
 def takes_out(said: LogRecord) -> bool:
     """Whether a person's word takes an episode out. Anybody may say it, also badly."""
-    try:
-        return bool(orjson.loads(said.body).get("void"))
-    except (ValueError, AttributeError):
-        return False
+    event = heard(said) if said.kind == "episode.adopted" else None
+    return isinstance(event, EpisodeAdopted) and event.void
 
 
 @dataclass(slots=True)
@@ -116,6 +125,9 @@ class EventsFold:
             return False
         if said.kind in (CLAIMED, "text.kept"):
             return said.kind == CLAIMED
+        # What takes no claim may be anybody's: it must neither count nor hide a good word of its id.
+        if said.kind == "episode.adopted" and heard(said) is None:
+            return False
         journal = self.open.get(said.episode)
         if journal is None:
             return self._first(offset, said)
@@ -129,7 +141,7 @@ class EventsFold:
         return True
 
     def _first(self, offset: int, said: LogRecord) -> bool:
-        if said.episode in self.open and said.kind == "episode.adopted" and takes_out(said):
+        if said.episode in self.open and takes_out(said):
             self.open[said.episode] = {said.address: said}  # all that is still needed of it
             return True
         if said.kind == "episode.closed" and said.episode not in self.open:

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from schemas.events.base import Event
-from schemas.events.codec import BadEvent, decode
-from schemas.events.episode import EpisodeAdopted, ProblemAdmitted
+from schemas.events.codec import decode
+from schemas.events.episode import ProblemAdmitted
 from state.folds.budgets import BudgetsFold
 from streams.core.closing import Closing
 from streams.runtime.kafka.append import KafkaWriter
 from streams.runtime.kafka.envelope import LogRecord
-from streams.runtime.kafka.fence import Closings, EventsFold, Fence
+from streams.runtime.kafka.fence import Closings, EventsFold, Fence, takes_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,7 @@ class Owned:
     def journal(self, episode: str) -> dict[str, Event]:
         """The record of an open episode."""
         said = self.fold.journal(episode)
-        found = ((address, understood(each)) for address, each in said.items())
-        return {address: event for address, event in found if event is not None}
+        return {address: decode_said(each) for address, each in said.items()}
 
     def is_parked(self, episode: str) -> bool:
         """Whether an episode waits for a person."""
@@ -120,9 +119,7 @@ class Owned:
 
     def is_void(self, episode: str) -> bool:
         """Whether a person took an episode out."""
-        said = self.fold.journal(episode).values()
-        found = (understood(each) for each in said if each.kind == "episode.adopted")
-        return any(isinstance(each, EpisodeAdopted) and each.void for each in found)
+        return any(map(takes_out, self.fold.journal(episode).values()))
 
     def unit(self, episode: str) -> str:
         """Return what an episode ends with: the set that it was opened in, or itself."""
@@ -161,16 +158,6 @@ class Owned:
                 place = problem.series, problem.position, offset, claim
                 found[episode] = Shelved(admitted.scope, *place)
         return found
-
-
-def understood(said: LogRecord) -> Event | None:
-    """The event of a record; nothing of a person's word, which takes no claim, that is none."""
-    try:
-        return decode_said(said)
-    except BadEvent:
-        if said.kind != "episode.adopted":
-            raise
-        return None
 
 
 def decode_said(said: LogRecord) -> Event:

@@ -117,7 +117,7 @@ class Ownership:
         owned.fence_off()
         self.owing.discard(index)
         self.worker.teacher.fenced(index)
-        self.worker.past.whole.pop(index, None)
+        self.worker.past.let_go(index)
         # What it would call whole ends where our claim began: others may close something before our next one.
         filling = self.busy.pop(("past", index), None)
         if filling is not None:

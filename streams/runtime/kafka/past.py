@@ -3,6 +3,9 @@
 It recognises a user's duplicates of what lies before a partition's checkpoint. Until a partition is whole in it
 nothing of that partition is admitted: a duplicate would run once more. What is open goes on meanwhile.
 
+Anybody may say that an episode is taken out. It is over only where it was admitted before, on the same partition:
+a problem that is to come, or that is worked on elsewhere, would else be taken for one that is known.
+
 What is new is kept in memory, and written with the next checkpoint. How far a partition is noted is written only
 after what was read up to there, so a process that is killed in between reads some of it again, and misses nothing.
 """
@@ -11,16 +14,18 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+from collections import defaultdict
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from schemas.events.codec import BadEvent, decode
-from schemas.events.episode import EpisodeAdopted, ProblemAdmitted
+from schemas.events.episode import ProblemAdmitted
 from schemas.identity import text_digest
 from streams.producing.typed import type_mark
 from streams.runtime.kafka import aio
 from streams.runtime.kafka.envelope import NotOurs, read
-from streams.runtime.kafka.fence import Fence
+from streams.runtime.kafka.fence import Fence, takes_out
 from streams.runtime.kafka.place import KafkaAddress
 
 _log = logging.getLogger(__name__)
@@ -29,14 +34,15 @@ TABLES = """
 create table if not exists closed(episode text primary key) without rowid;
 create table if not exists texts(
   domain text, problem text, digest text, primary key (domain, problem)) without rowid;
-create table if not exists types(episode text primary key, mark text) without rowid;
-create table if not exists typed_upto(partition integer primary key, offset integer, claim integer);
+create table if not exists admitted(
+  episode text primary key, partition integer, offset integer, mark text) without rowid;
+create table if not exists admitted_upto(partition integer primary key, offset integer, claim integer);
 """
-# Earlier builds noted in a table `upto` how far they had read, and no types. What they read is read again:
-# of its episodes it is unknown which type their answers have, and not that they have none.
-NAMES = ("closed", "texts", "types", "typed_upto")
+# Earlier builds noted in a table `upto` or `typed_upto` how far they had read, and not where each episode was
+# admitted. What they read is read again: it is unknown which type the answers have, and what was taken out in time.
+NAMES = ("closed", "texts", "admitted", "admitted_upto")
 NOTE = """
-insert into typed_upto values (?, ?, ?) on conflict(partition) do update
+insert into admitted_upto values (?, ?, ?) on conflict(partition) do update
   set offset = excluded.offset, claim = excluded.claim where excluded.offset > offset
 """
 
@@ -60,7 +66,10 @@ class ClosedEpisodeIndex:
         self.db.executescript(TABLES)
         self.fresh: set[str] = set()
         self.named: dict[tuple[str, str], str] = {}
-        self.typed: dict[str, str] = {}
+        self.admitted: dict[str, tuple[int, int, str]] = {}
+        """Where episodes were admitted, partition and offset, and the marks of their answers' types."""
+        self.unsure: dict[int, dict[str, int]] = defaultdict(dict)
+        """Of partitions that are not whole, what was taken out there, and at which offset."""
         self.read = 0
         """Records that were read to fill it."""
         self.whole: dict[int, int] = {}
@@ -84,23 +93,39 @@ class ClosedEpisodeIndex:
 
     def type_mark(self, episode: str) -> str:
         """The mark of the type that an admitted episode's answer has; empty where it has none."""
-        known = self.typed.get(episode)
-        if known is not None:
-            return known
-        query = "select mark from types where episode = ?"
-        row = self.db.execute(query, (episode,)).fetchone()
-        return "" if row is None else str(row[0])
+        found = self._admission(episode)
+        return "" if found is None else found[2]
+
+    def _admission(self, episode: str) -> tuple[int, int, str] | None:
+        query = "select partition, offset, mark from admitted where episode = ?"
+        return self.admitted.get(episode) or self.db.execute(query, (episode,)).fetchone()
 
     def add(self, episode: str) -> None:
         """An episode was closed."""
         self.fresh.add(episode)
 
-    def name(self, episode: str, admitted: ProblemAdmitted) -> None:
-        """A problem was admitted with this text, and its episode with this type of answer; the first stays."""
+    def name(self, episode: str, admitted: ProblemAdmitted, partition: int, offset: int) -> None:
+        """A problem was admitted there with this text, and its episode with this type of answer; the first stays."""
         problem = admitted.problem
         self.named.setdefault((problem.domain, problem.id), text_digest(problem.problem))
-        if problem.answer_type is not None:
-            self.typed.setdefault(episode, type_mark(problem))
+        self.admitted.setdefault(episode, (partition, offset, type_mark(problem)))
+
+    def take_out(self, episode: str, partition: int, offset: int) -> None:
+        """Somebody said there that an episode is taken out, which its partition's owner did not see admitted."""
+        if partition in self.whole:
+            self._take_out(episode, partition, offset)
+        else:
+            self.unsure[partition][episode] = offset
+
+    def _take_out(self, episode: str, partition: int, offset: int) -> None:
+        found = self._admission(episode)
+        if found is not None and found[0] == partition and found[1] < offset:
+            self.add(episode)
+
+    def let_go(self, partition: int) -> None:
+        """The partition moved: what others close there is not known here."""
+        self.whole.pop(partition, None)
+        self.unsure.pop(partition, None)
 
     # -- the file ----------------------------------------------------------------------------------
 
@@ -112,24 +137,25 @@ class ClosedEpisodeIndex:
             self.db.execute(NOTE, (partition, offset, claim))
 
     def _keep(self) -> None:
-        if not (self.fresh or self.named):
-            return  # what is typed is named as well
+        if not (self.fresh or self.admitted):
+            return  # what is admitted is named as well
         rows = [(*key, digest) for key, digest in self.named.items()]
         self.db.execute("begin immediate")
         self.db.executemany("insert or ignore into closed values (?)", [(e,) for e in self.fresh])
         self.db.executemany("insert or ignore into texts values (?, ?, ?)", rows)
-        self.db.executemany("insert or ignore into types values (?, ?)", [*self.typed.items()])
+        told = [(episode, *where) for episode, where in self.admitted.items()]
+        self.db.executemany("insert or ignore into admitted values (?, ?, ?, ?)", told)
         self.db.execute("commit")
         self.fresh.clear()
         self.named.clear()
-        self.typed.clear()
+        self.admitted.clear()
 
     def begins(self, partition: int, end: int) -> tuple[int, int]:
         """From where the index lacks a partition, and the claim in force there.
 
         An index that knows more than there is belongs to another log, and is dropped.
         """
-        query = "select offset, claim from typed_upto where partition = ?"
+        query = "select offset, claim from admitted_upto where partition = ?"
         offset, claim = self.db.execute(query, (partition,)).fetchone() or (0, -1)
         if offset <= end:
             return offset, claim
@@ -154,7 +180,7 @@ class ClosedEpisodeIndex:
                     found = await consumer.getmany(tp, timeout_ms=500, max_records=AT_ONCE)
                     for record in found.get(tp, ()):
                         if record.offset < start:
-                            self._take(fence, record)
+                            self._take(fence, partition, record)
                             self.read += 1
                     offset = max(offset, await consumer.position(tp))
                     # Noted as it goes: a log of years is not read from its beginning after each restart.
@@ -162,9 +188,11 @@ class ClosedEpisodeIndex:
                     self.db.execute(NOTE, (partition, min(offset, start), fence.epoch))
             finally:
                 await consumer.stop()
+        for episode, at in self.unsure.pop(partition, {}).items():
+            self._take_out(episode, partition, at)
         self.whole[partition] = -1  # lower than any offset, so that the next note is written
 
-    def _take(self, fence: Fence, record: Any) -> None:
+    def _take(self, fence: Fence, partition: int, record: Any) -> None:
         try:
             said = read(record.headers, record.value)
         except NotOurs:
@@ -173,15 +201,13 @@ class ClosedEpisodeIndex:
             return
         if said.kind == "episode.closed":
             self.add(said.episode)
-        elif said.kind in ("problem.admitted", "episode.adopted"):
-            try:
+        elif takes_out(said):
+            self._take_out(said.episode, partition, record.offset)
+        elif said.kind == "problem.admitted":
+            with suppress(BadEvent):
                 event = decode(said.kind, said.body)
-            except BadEvent:  # anybody may say that an episode is adopted, also badly
-                return
-            if isinstance(event, ProblemAdmitted):
-                self.name(said.episode, event)
-            elif isinstance(event, EpisodeAdopted) and event.void:
-                self.add(said.episode)
+                if isinstance(event, ProblemAdmitted):
+                    self.name(said.episode, event, partition, record.offset)
 
     def close(self) -> None:
         """Let go of the file."""

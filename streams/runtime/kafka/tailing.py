@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from streams.runtime.kafka.envelope import LogRecord, NotOurs, read
-from streams.runtime.kafka.fence import takes_out
+from streams.runtime.kafka.fence import heard, takes_out
 from streams.runtime.kafka.owned import Owned
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class EventsConsumer:
             return
         if not owned.fold.take(record.offset, said):
             if said.kind == "episode.adopted" and said.episode not in owned.fold.open:
-                self._adopted_unseen(owned, said)
+                self._adopted_unseen(owned, record.offset, said)
             return
         match said.kind:
             case "partition.claimed":
@@ -50,12 +50,13 @@ class EventsConsumer:
             case _:
                 pass
 
-    def _adopted_unseen(self, owned: Owned, said: LogRecord) -> None:
+    def _adopted_unseen(self, owned: Owned, offset: int, said: LogRecord) -> None:
         """An episode whose admission lies before the checkpoint was adopted, which the fold does not know."""
         if said.episode in owned.shelf:
-            owned.adopted.append(said.episode)
-        elif takes_out(said):  # a former owner took it from its shelf
-            owned.fold.closed.add(said.episode)
+            if heard(said) is not None:
+                owned.adopted.append(said.episode)
+        elif takes_out(said):  # a former owner took it from its shelf, or nobody admitted it
+            self.worker.past.take_out(said.episode, owned.index, offset)
 
     def passed(self, topic: str, partition: int, offset: int) -> None:
         """No record lies before this offset that was not taken."""
@@ -69,7 +70,7 @@ class EventsConsumer:
         owned.source = max(owned.source, event.offset)
         # From here on the index knows the text, which was held apart until the admission counts.
         owned.texts.pop((event.problem.domain, event.problem.id), None)
-        self.worker.past.name(episode, event)
+        self.worker.past.name(episode, event, owned.index, owned.fold.began[episode])
         if owned.live:
             self.worker.admitted(owned, episode, event)
         self.lighten(owned, episode)

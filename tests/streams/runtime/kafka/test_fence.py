@@ -139,6 +139,20 @@ def test_commands_need_no_claim_and_answers_do() -> None:
     assert (fence.in_force(4), fence.in_force(5), fence.in_force(1)) == (2, 4, -1)
 
 
+def test_a_word_that_nobody_can_read_leaves_what_waits_as_it_is() -> None:
+    """What waits without its text was left with that word alone, and never found its problem again."""
+    fold = read([claim("a"), LogRecord(EPISODE, "admitted", "problem.admitted", 0, b"{}")])
+    fold.lighten(EPISODE)
+    for body in (b'{"void":"so be it"}', b'{"void":true,"by":[]}', b'{"version":2,"void":true}'):
+        assert not fold.take(
+            fold.upto, LogRecord(EPISODE, "adopted.0", "episode.adopted", None, body)
+        )
+        assert fold.open == {EPISODE: None}
+    void = LogRecord(EPISODE, "adopted.0", "episode.adopted", None, b'{"void":true}')
+    assert fold.take(fold.upto, void)
+    assert fold.journal(EPISODE) == {"adopted.0": void}
+
+
 def test_from_a_checkpoint_closed_episodes_are_passed_over() -> None:
     """Records whose admission lies before the checkpoint belong to closed episodes."""
     log = [claim("a"), LogRecord("old", "admitted", "problem.admitted", 0, b"1")]

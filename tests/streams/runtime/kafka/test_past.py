@@ -16,7 +16,9 @@ from schemas.asking import Steps
 from schemas.events.episode import EpisodeAdopted
 from schemas.problem import Problem
 from streams.engine.progress import Outcome
+from streams.runtime.embedded.intake import episode_of
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.kafka.envelope import headers_of
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.owned import Owned
 from streams.runtime.kafka.ownership import Ownership
@@ -26,7 +28,7 @@ from streams.runtime.kafka.relay import Relay
 from tests.contracts import runtimes
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka, Watching
 from tests.memory_kafka.broker import Died
-from tests.memory_kafka.fixture import in_memory
+from tests.memory_kafka.fixture import broker_of, in_memory
 from tests.pupil import PUPIL, PupilSettings, newer, problems, say, solve
 
 
@@ -207,7 +209,7 @@ def test_another_type_of_answer_is_refused_after_a_restart(lived: OnKafka, earli
     assert lived.index is not None
     if earlier:
         with closing(sqlite3.connect(lived.index, isolation_level=None)) as index:
-            index.executescript("drop table types; alter table typed_upto rename to upto;")
+            index.executescript("drop table admitted; alter table admitted_upto rename to upto;")
     other = typed.replace(b'"number"', b'"expression"')
     lived.log().publish([("problems", "t2", {}, typed), ("problems", "t3", {}, other)])
     assert lived.live(Life(settle=True)) == Outcome()
@@ -280,6 +282,44 @@ def test_what_a_person_took_out_behind_the_checkpoint_s_beginning_is_known_witho
     runtime.log().publish([again(runtime)])
     assert runtime.live(Life()) == taken_out
     assert not list(runtime.log().messages("answers"))
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_word_that_takes_out_what_nobody_admitted_keeps_no_problem_out(
+    lived: OnKafka, is_kept: bool
+) -> None:
+    """Anybody may say it: the problem that came later was passed over without an answer, and without a word."""
+    lived.index = lived.index if is_kept else None
+    other = Problem(id="b", problem="2", domain="d", policy="pupil")
+    lived.log().publish((), [(episode_of(other, "pupil"), "adopted.0", EpisodeAdopted(void=True))])
+    assert lived.live(Life(settle=True)) == Outcome()
+    lived.log().publish([put("b", other)])
+    assert lived.live(Life(settle=True)) == Outcome()
+    assert len(list(lived.log().messages("answers"))) == 2
+
+
+def waits(runtime: OnKafka) -> tuple[str, int, Outcome]:
+    """A problem that waits for others of its series: its episode, its partition, and what its worker ended with."""
+    runtime.log().publish([put("waits", problems()[3])])
+    ended = runtime.live(Life())
+    assert ended is not None
+    assert ended.held
+    (admitted,) = runtime.log().records(kinds=["problem.admitted"])
+    return admitted.episode, admitted.partition, ended
+
+
+def word(runtime: OnKafka, partition: int, episode: str, body: bytes) -> None:
+    """A client of somebody's says that an episode is adopted."""
+    row = episode.encode(), body, headers_of("episode.adopted", episode, "adopted.0", 1), 1
+    broker_of(runtime.place).append(runtime.place.topic("events"), partition, [row])
+
+
+def test_a_word_on_another_partition_ends_nothing_that_waits(runtime: OnKafka) -> None:
+    """What waits was taken for closed by the next worker: nobody worked on it."""
+    episode, home, ended = waits(runtime)
+    word(runtime, (home + 1) % PARTITIONS, episode, b'{"void":true}')
+    assert runtime.live(Life()) == ended
+    assert runtime.live(Life()) == ended
 
 
 def test_an_index_that_is_ahead_of_what_is_open_is_kept(lived: OnKafka) -> None:
