@@ -30,7 +30,7 @@ from streams.runtime.embedded.rows import COUNT, INSERT_OPEN
 from streams.runtime.kafka import aio, outgoing, topics
 from streams.runtime.kafka.append import Appender
 from streams.runtime.kafka.envelope import LogRecord, NotOurs, data_of, read
-from streams.runtime.kafka.fence import CLAIMED, Fence
+from streams.runtime.kafka.fence import CLAIMED, FREE, Fence, heard
 from streams.runtime.kafka.localfile import alone, drop
 from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.sizes import Sizes
@@ -219,6 +219,9 @@ class KafkaLog(SqliteLog):
             self.claimants[topic, record.partition] = ""
             with suppress(ValueError, LookupError, TypeError):
                 self.claimants[topic, record.partition] = str(orjson.loads(said.body)["worker"])
+        # What takes no claim may be anybody's: one that is no event would stop whoever reads this file.
+        if said.kind in (*FREE, CLAIMED) and heard(said) is None:
+            return
         if topic == "events" and not self._at_home(said, record.partition, homes):
             counted["duplicate"] += answer
             return

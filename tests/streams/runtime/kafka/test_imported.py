@@ -14,7 +14,10 @@ from schemas.problem import Problem
 from streams.engine.progress import Outcome
 from streams.interfaces.cli import consume
 from streams.interfaces.cli.errors import CliError
+from streams.runtime.kafka.envelope import headers_of
+from streams.runtime.kafka.fence import CLAIMED, FREE
 from streams.runtime.kafka.imported import KafkaLog
+from streams.views.sheet import read
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
 from tests.memory_kafka.broker import Broker, Headers
 from tests.memory_kafka.fixture import in_memory
@@ -124,3 +127,21 @@ def test_a_look_ends_where_the_last_offsets_hold_no_record(
 
     log.refresh(step)
     assert steps == [before + 1]
+
+
+def test_what_takes_no_claim_and_is_no_event_stops_no_reader(
+    answered: tuple[OnKafka, Broker],
+) -> None:
+    """Anybody may put it there: no command and no page of the log went any further."""
+    runtime, broker = answered
+    log = runtime.log()
+    before = len(list(log.records()))
+    episode = next(iter(log.records(kinds=["episode.opened"]))).episode
+    for topic in ("events", "learning"):
+        for kind in (*sorted(FREE), CLAIMED):
+            for body in (b"", b"not json", b"[1]", b"\xff", b'{"void":"so be it"}'):
+                headers = headers_of(kind, episode, f"{kind}.0", 1)
+                broker.append(runtime.place.topic(topic), 0, [(b"key", body, headers, 1)])
+    log = runtime.log()
+    assert len(list(log.records())) == before
+    assert read(log, episode).state == "answered"
