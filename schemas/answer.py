@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from typing import Any, cast
+
+import orjson
+from msgspec import convert
 from msgspec.json import decode
 
 from schemas.outcome import Status
@@ -42,10 +47,31 @@ class Answer(Struct):
 
 
 def as_answer(value: str | bytes) -> Answer | None:
-    """An answer as it lies on its topic; none where another build, or anybody, wrote what is not one here."""
+    """An answer as it lies on its topic; none where anybody wrote what is not one here.
+
+    What a later build says more of an answer is left out.
+    """
     # Whoever reads a topic must get past every message on it, or one of them would stop
     # all that come later. What is no JSON and no UTF-8 at all is told by errors of other kinds.
     try:
         return decode(value, type=Answer)
     except ValueError:
+        pass
+    try:
+        said = _known(orjson.loads(value), Answer)
+        said["usage"] = _known(said["usage"], Usage)
+        # Judgements are said beside an answer: it is one whatever became of their form.
+        judged = said.pop("judgements", None)
+        with suppress(ValueError, TypeError):
+            said["judgements"] = convert(judged, Judgements | None)
+        return convert(said, Answer)
+    except (ValueError, TypeError, KeyError):
         return None
+
+
+def _known(said: Any, model: type[Struct]) -> dict[str, Any]:
+    """The fields of a JSON object that a struct has. Raises ``TypeError`` where it is no object."""
+    if not isinstance(said, dict):
+        raise TypeError("no object")
+    told = cast("dict[str, Any]", said)
+    return {name: told[name] for name in model.__struct_fields__ if name in told}

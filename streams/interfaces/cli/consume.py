@@ -14,7 +14,7 @@ import orjson
 from msgspec import MsgspecError, convert
 
 from handlers.answers.plain import shown
-from schemas.answer import Judgements
+from schemas.answer import Judgements, as_answer
 from streams.core.judgements import words
 from streams.interfaces.cli.errors import FAILED, OK
 from streams.interfaces.cli.errors import usage as wrong
@@ -128,19 +128,16 @@ def _place(log: SqliteLog, partition: int, first: int) -> tuple[int, Wanted | No
 
 
 def _print(offset: int, value: bytes, json: bool) -> bool:
-    try:
-        said = orjson.loads(value)
-        # By these names alone: fields that a later build adds would change what scripts get.
-        answer = {name: said.get(name) for name in FIELDS}
-        answer["plain"] = None if answer["answer"] is None else shown(answer["answer"])
-        told = None if json else line(answer)
-    # A field of another form than ours may be wrong in any of these ways.
-    except (AttributeError, TypeError, ValueError):
+    if as_answer(value) is None:
         # One answer that nobody can read must not hold up those behind it; the exit code says
         # that there was one.
         say(f"{TOPIC}:0:{offset}: not an answer, left out [answer.unreadable]")
         return False
-    out_json(answer) if told is None else out(told)
+    said = orjson.loads(value)
+    # By these names alone: fields that a later build adds would change what scripts get.
+    answer = {name: said.get(name) for name in FIELDS}
+    answer["plain"] = None if answer["answer"] is None else shown(answer["answer"])
+    out_json(answer) if json else out(line(answer))
     return True
 
 

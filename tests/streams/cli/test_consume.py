@@ -11,8 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from streams.interfaces.dashboard.listing import NEWEST
+from streams.interfaces.door.messages import answers_after
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.queries import lists
+from streams.runtime.embedded.reading import reading
 from tests.streams.cli.calling import Message, answer, call, command, environment, log_of, process
+from tests.streams.cli.test_foreign_messages import JUNK, WRONG
 
 
 @pytest.fixture
@@ -121,7 +126,7 @@ def test_without_a_group_nothing_is_committed(log: Path) -> None:
 def test_for_people(folder: Path) -> None:
     answers = [
         answer(1, answer="4*6\n+0", confidence=0.876, usage={"calls": 12}),
-        answer(2, answer=None, status="abstained", usage={"calls": None}),
+        answer(2, answer=None, status="abstained", usage={}),
         answer(3, confidence=0.95, confidence_source="value", calibrated=0.881),
     ]
     called = call("consume", "--log", log_of(folder / "a.db", answers))
@@ -152,6 +157,35 @@ def test_what_is_no_answer_is_named_and_left_out(folder: Path) -> None:
     assert called.code == 1
     assert [row["problem_id"] for row in called.rows] == ["q1"]
     assert called.err.splitlines()[0] == "answers:0:1: not an answer, left out [answer.unreadable]"
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_what_has_some_fields_of_an_answer_is_none_in_either_form(
+    folder: Path, as_json: bool
+) -> None:
+    """As text a `usage` of 5 was left out, and as JSON it was handed on; a label was one in both."""
+    strange = (*JUNK, *WRONG)
+    put: list[Message] = [("answers", f"x{n}", {}, value) for n, value in enumerate(strange)]
+    log = log_of(folder / "a.db", [*put, answer(1)])
+    called = call("consume", *(["--json"] if as_json else []), "--log", log)
+    assert (called.code, len(called.lines)) == (1, 1)
+    assert called.err.count("[answer.unreadable]") == len(strange)
+
+
+@pytest.mark.parametrize("more", [{"mood": ["new"]}, {"judgements": [1]}, {"usage": {"pages": 3}}])
+def test_an_answer_of_which_a_later_build_says_more_is_one(
+    folder: Path, more: dict[str, object]
+) -> None:
+    """Pages called it unreadable, and who waited for it at a door waited on."""
+    topic, key, headers, value = answer(1)
+    told = json.dumps(json.loads(value) | more).encode()
+    log = log_of(folder / "later.db", [(topic, key, headers, told)])
+    called = call("consume", "--json", "--log", log)
+    assert (called.code, [row["answer"] for row in called.rows]) == (0, ["1"])
+    with reading(log) as opened:
+        assert lists.answers(opened, "unreadable", NEWEST, 9) == []
+        (found,) = answers_after(opened, 0)
+        assert (found[1], found[2].answer) == (key, "1")
 
 
 def test_no_log(folder: Path) -> None:
