@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import structs
 
@@ -34,7 +34,11 @@ from streams.runtime.embedded.sides import alone_on, beside
 
 
 class CannotFork(ValueError):
-    """The episode or address cannot be forked; the message says why."""
+    """The episode or address cannot be forked; the message says why, and ``field`` what of the change is at fault."""
+
+    def __init__(self, what: str, field: Literal["episode", "at", "policy"]) -> None:
+        super().__init__(what)
+        self.field = field
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,7 @@ def forked_work(
         else:
             policy = find_recorded(find, was.policy, was.policy_version)
     except NoPolicy as error:
-        raise CannotFork(str(error)) from error
+        raise CannotFork(str(error), "policy") from error
     # Settings of one policy mean nothing to another: only the parent's own go on with it.
     kept = admitted.problem.settings if policy.name == was.policy else {}
     problem = admitted.problem.model_copy(update={"settings": {**kept, **change.settings}})
@@ -120,15 +124,16 @@ def _parent(
     """Return the episode that is forked. Raises ``CannotFork`` where that is impossible."""
     admitted, opened = journal.get("admitted"), journal.get("opened")
     if not isinstance(admitted, ProblemAdmitted) or not isinstance(opened, EpisodeOpened):
-        raise CannotFork(f"{parent} was never opened as a problem's episode")
+        raise CannotFork(f"{parent} was never opened as a problem's episode", "episode")
     if opened.within is not None:
-        raise CannotFork(f"{parent} was worked on in the set {opened.within}; sets are not forked")
+        what = f"{parent} was worked on in the set {opened.within}; sets are not forked"
+        raise CannotFork(what, "episode")
     # Only what a policy yielded can be gone another way from; the opening and closing are the
     # driver's.
     if change.at not in numbered(journal):
-        raise CannotFork(f"{parent} has no record at {change.at}")
+        raise CannotFork(f"{parent} has no record at {change.at}", "at")
     if change.edit is not None and not isinstance(journal[change.at], Completed):
-        raise CannotFork(f"{parent} has no reply at {change.at} that could be edited")
+        raise CannotFork(f"{parent} has no reply at {change.at} that could be edited", "at")
     return admitted, opened
 
 
@@ -143,9 +148,8 @@ def check_prefix(work: Work) -> None:
     except Exhausted:
         return
     except Diverged as error:
-        raise CannotFork(
-            f"it would go another way at {error.address} already; fork there, or before"
-        ) from error
+        what = f"it would go another way at {error.address} already; fork there, or before"
+        raise CannotFork(what, "at") from error
 
 
 async def run_fork(

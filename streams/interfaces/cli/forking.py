@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from schemas.events.episode import EpisodeOpened
 from schemas.identity import is_taken
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from schemas.problem import Limits
     from streams.answering.world import World
     from streams.runtime.embedded.log import SqliteLog
+
+FIELDS: Final = {"episode": "EPISODE", "at": "--at", "policy": "--policy"}
+"""What is at fault with a fork, as the command line names it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +89,7 @@ def fork(url: str | None, wanted: Wanted, models: Models, *, json: bool) -> int:
         # sample of it.
         done = finished(world, _forks(log, parent, changes, world))
     except CannotFork as error:
-        raise usage(str(error), field="EPISODE") from error
+        raise usage(str(error), field=FIELDS[error.field]) from error
     except BadSetting as error:
         hint = "metalogue policies list shows the settings of each"
         raise usage(str(error), field="--set", error="policy.setting", hint=hint) from error

@@ -145,5 +145,7 @@ def letter(log: SqliteLog, number: int) -> DeadLetter:
     # ever.
     found = list(letters(log))
     if not 1 <= number <= len(found):
-        raise usage(f"no dead letter {number}; there are {len(found)}", error="dlq.missing")
+        raise usage(
+            f"no dead letter {number}; there are {len(found)}", field="N", error="dlq.missing"
+        )
     return found[number - 1]

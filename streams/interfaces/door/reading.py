@@ -206,7 +206,7 @@ def fork(
                 running = run_fork(opened, work, change, record, world)
                 return asyncio.run(world.during(running))
             except CannotFork as error:
-                raise Error(str(error), code="fork", where=parent, field="at") from error
+                raise Error(str(error), code="fork", where=parent, field=error.field) from error
             except BadSetting as error:
                 raise Error(str(error), code="policy.setting", field="settings") from error
             except BackboneError as error:

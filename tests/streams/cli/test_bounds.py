@@ -44,6 +44,14 @@ def test_an_address_that_is_not_there_says_how_to_see_them_all(folder: Path) -> 
     assert (done.code, done.err.rstrip().endswith(f"--log {made()}")) == (2, True)
 
 
+def test_what_is_at_fault_with_a_fork_is_named(folder: Path) -> None:
+    """It was always said of the episode."""
+    assert call("solve", "4 5 6 10", "--backbone", "rehearsal", "--log", "a.db").code == 0
+    for words, field in ((("--at", "99"), "--at"), (("--at", "opened"), "--at")):
+        said = call("fork", "solve-", *words, "--backbone", "rehearsal", "--log", "a.db")
+        assert (said.code, said.err.partition(":")[0]) == (2, field), said.err
+
+
 def test_a_backbone_that_analyse_would_not_ask_is_refused(folder: Path) -> None:
     done = call("analyse", "--backbone", "rehearsal", "--log", made())
     assert (done.code, "--backbone: only --audit asks a model" in done.err) == (2, True)

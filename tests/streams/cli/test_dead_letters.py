@@ -142,8 +142,8 @@ def test_a_client_s_message_is_replayed_as_it_was(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("show", "7"), "no dead letter 7; there are 1 [dlq.missing, exit 2]"),
-        (("replay", "0"), "no dead letter 0; there are 1 [dlq.missing, exit 2]"),
+        (("show", "7"), "N: no dead letter 7; there are 1 [dlq.missing, exit 2]"),
+        (("replay", "0"), "N: no dead letter 0; there are 1 [dlq.missing, exit 2]"),
         (("replay",), "N: give one number, or --all without --file"),
         (("replay", "1", "--all"), "N: give one number, or --all without --file"),
         (("replay", "1", "--file", "absent"), "--file: absent: No such file"),
