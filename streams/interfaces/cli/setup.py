@@ -194,7 +194,8 @@ def policy_of(
     from streams.interfaces.cli.config import load
     from streams.interfaces.cli.own_policies import given as give
 
-    name = given or load().policy
+    # An empty name is a variable that was not set: the problems would go under a policy of no name.
+    name = load().policy if given is None else given
     if names_a_file(name):
         give([name])
     try:

@@ -52,6 +52,15 @@ def test_what_is_at_fault_with_a_fork_is_named(folder: Path) -> None:
         assert (said.code, said.err.partition(":")[0]) == (2, field), said.err
 
 
+@pytest.mark.parametrize("command", [("produce", "game24:901-902"), ("solve", "1"), ("worker",)])
+def test_a_policy_of_no_name_is_refused(folder: Path, command: tuple[str, ...]) -> None:
+    """`produce` put a series of no policy, and the others took the default."""
+    models = () if command[0] == "produce" else ("--backbone", "rehearsal")
+    done = call(*command, "--policy", "", *models, "--log", "a.db")
+    assert (done.code, done.err.startswith("--policy: no policy ''")) == (2, True), done.err
+    assert not (folder / "a.db").exists()
+
+
 def test_a_backbone_that_analyse_would_not_ask_is_refused(folder: Path) -> None:
     done = call("analyse", "--backbone", "rehearsal", "--log", made())
     assert (done.code, "--backbone: only --audit asks a model" in done.err) == (2, True)
