@@ -59,6 +59,9 @@ def consume(
     log: str | None, *, start: str | None, group: str | None, follow: bool, json: bool
 ) -> int:
     """Hand the answers on; the exit code."""
+    # A variable that was not set: what it came to would be remembered of everybody who did not set it.
+    if group is not None and not group.strip():
+        raise wrong("a group has a name", field="--group")
     consumer = None if group is None else f"group/{group}"
     unreadable = 0
     with closing(open_log(log)) as opened, Stop() as stop:

@@ -116,6 +116,14 @@ def test_a_group_goes_on_where_it_stood(log: Path) -> None:
     assert ids("--log", log, "--group", "g", "--from", "-2") == ["q5", "q6"]
 
 
+@pytest.mark.parametrize("group", ["", " "])
+def test_a_group_without_a_name_is_none(log: Path, group: str) -> None:
+    """Two that had set no variable took answers from each other."""
+    done = call("consume", "--log", log, "--group", group)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("--group: a group has a name")
+
+
 def test_without_a_group_nothing_is_committed(log: Path) -> None:
     ids("--log", log)
     opened = SqliteLog(log)
