@@ -92,6 +92,8 @@ def answer(
     # One word at a time: two of them could contradict each other, and both would count.
     if sum(value is not None for value in word.values()) != 1:
         raise usage("say one of --right, --wrong, --score, --reference, --pass", field="review")
+    if reference is not None and not reference.strip():
+        raise usage("is blank", field="--reference", hint="Where nobody can tell: --pass")
     who = text_of(by, "--by") or person()
     with closing(open_log(log, writes=True)) as opened:
         item = item_of(opened, find_episode(opened, wanted))

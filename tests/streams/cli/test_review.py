@@ -151,6 +151,15 @@ def test_wrong_words_are_named(log: Path) -> None:
     assert said(log) == []
 
 
+@pytest.mark.parametrize("reference", ["", " "])
+def test_a_blank_is_no_right_answer(log: Path, reference: str) -> None:
+    """It was recorded as the right answer."""
+    before = queued(log)
+    done = call("review", "answer", before[0], "--reference", reference, "--log", log)
+    assert (done.code, done.err.startswith("--reference: is blank")) == (2, True)
+    assert queued(log) == before
+
+
 def test_one_in_full_says_how_to_judge_it(log: Path) -> None:
     page = call("review", "show", "--log", log).out
     assert "What is 12 * 13?" in page
