@@ -33,7 +33,7 @@ def unnamed(error: OSError) -> CliError | None:
 
 
 def text_of(said: str | None, field: str) -> str | None:
-    """A text that goes on record. Raises a usage error where its bytes were no UTF-8, or it is too long."""
+    """A text that goes on record; a blank is none. Raises a usage error for one that is no UTF-8, or too long."""
     if len(said or "") > TEXT_CHARS:
         raise usage(f"longer than {TEXT_CHARS:,} characters", field=field)
     try:
@@ -42,7 +42,8 @@ def text_of(said: str | None, field: str) -> str | None:
         (said or "").encode()
     except UnicodeEncodeError as error:
         raise usage("not UTF-8", field=field) from error
-    return said
+    # What nobody gave is unknown, and scripts and pages say so.
+    return said if said and said.strip() else None
 
 
 def unsayable(error: Exception, arguments: Sequence[str]) -> CliError | None:

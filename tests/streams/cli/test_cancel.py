@@ -11,7 +11,7 @@ import metalogue
 import pytest
 from metalogue import Client
 
-from schemas.events.episode import EpisodeOpened
+from schemas.events.episode import EpisodeAdopted, EpisodeOpened
 from schemas.problem import Limits
 from state.folds.state import State
 from streams.answering.embedders.hashed import HashedEmbedder
@@ -103,6 +103,19 @@ def test_an_unknown_id_cancels_nothing(waiting: Path) -> None:
     done = call("cancel", "q1", "q2", "--log", waiting)
     assert done.code == 2
     assert call("show", "q1", "--json", "--log", waiting).json["status"] == "open"
+
+
+@pytest.mark.parametrize("blank", ["", " "])
+def test_a_blank_reason_is_none(waiting: Path, blank: str) -> None:
+    """It stood on record as a reason, and `ended_by` was an empty text."""
+    assert call("cancel", "q1", "--reason", blank, "--by", blank, "--log", waiting).code == 0
+    said = call("show", "q1", "--json", "--log", waiting).json
+    assert (said["status"], said["ended_by"]) == ("cancelled", None)
+    with closing(SqliteLog(waiting)) as log:
+        (word,) = log.records(kinds=("episode.adopted",))
+        assert isinstance(word.event, EpisodeAdopted)
+        assert word.event.reason is None
+        assert (word.event.by or " ").strip()
 
 
 def test_another_process_that_waits_for_the_answer_is_told(waiting: Path) -> None:
