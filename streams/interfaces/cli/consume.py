@@ -64,7 +64,8 @@ def consume(
         raise wrong("a group has a name", field="--group")
     consumer = None if group is None else f"group/{group}"
     unreadable = 0
-    with closing(open_log(log)) as opened, Stop() as stop:
+    # How far a group came is kept on the log.
+    with closing(open_log(log, writes=consumer is not None)) as opened, Stop() as stop:
         after, wanted = _start(opened, start, consumer)
         while not stop.asked:
             # Asked for before reading: what is appended meanwhile changes it, and is not slept

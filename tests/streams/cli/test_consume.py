@@ -116,6 +116,15 @@ def test_a_group_goes_on_where_it_stood(log: Path) -> None:
     assert ids("--log", log, "--group", "g", "--from", "-2") == ["q5", "q6"]
 
 
+def test_a_group_is_refused_a_log_that_would_not_remember_it(log: Path, folder: Path) -> None:
+    """It was told so by no word, and was given the same answers each time."""
+    (folder / "a.jsonl").write_bytes(call("log", "cat", "--log", log).raw)
+    assert ids("--log", "jsonl:a.jsonl") == ["q1", "q2", "q3", "q4", "q5"]
+    done = call("consume", "--log", "jsonl:a.jsonl", "--group", "g")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("--log: jsonl:a.jsonl can only be read")
+
+
 @pytest.mark.parametrize("group", ["", " "])
 def test_a_group_without_a_name_is_none(log: Path, group: str) -> None:
     """Two that had set no variable took answers from each other."""
