@@ -143,11 +143,12 @@ def kilo(number: int | None) -> str:
     """``950``, ``38.6k``, ``497k``, ``1.2M``; ``unknown`` where it is."""
     if number is None:
         return "unknown"
-    # From 200 on a digit behind the point says nothing that anybody compares.
-    for size, letter in ((1_000_000, "M"), (1_000, "k")):
-        if number >= size:
+    # From 200 on a digit behind the point says nothing that anybody compares. What is rounded to a thousand
+    # thousands is a million.
+    for least, size, letter in ((999_500, 1_000_000, "M"), (1_000, 1_000, "k")):
+        if number >= least:
             value = number / size
-            return f"{value:.0f}{letter}" if value >= 200 else f"{value:.1f}{letter}"
+            return f"{value:.0f}{letter}" if value >= 199.95 else f"{value:.1f}{letter}"
     return str(number)
 
 

@@ -67,6 +67,10 @@ def test_wrap_loses_nothing(text: str, room: int) -> None:
         (38_600, "38.6k"),
         (497_200, "497k"),
         (1_200_000, "1.2M"),
+        (199_940, "199.9k"),
+        (199_960, "200k"),
+        (999_499, "999k"),
+        (999_500, "1.0M"),
     ],
 )
 def test_thousands(number: int | None, said: str) -> None:
