@@ -54,7 +54,9 @@ def show(log: str | None, given: Sequence[str], *, days: int, json: bool) -> int
         cost = "unknown" if spent.known_cost is None else amount(spent.known_cost)
         cost += "" if budget.cost is None else f" of {Decimal(repr(budget.cost)):,f}"
         over = spent.over(budget)
-        ends = "" if over is None else f"   spent ({over}): its problems wait for the next day"
+        # A budget of an earlier day is renewed: nothing waits for it any more.
+        waits = ": its problems wait for the next day" if day == today else ""
+        ends = "" if over is None else f"   spent ({over}){waits}"
         out(f"{day}  {pad(tenant, 16)}  calls {calls}   tokens {tokens}   cost {cost}{ends}")
     if not rows and not json:
         out("no tenant has spent anything")

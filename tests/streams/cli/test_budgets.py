@@ -13,12 +13,14 @@ import pytest
 from metalogue import Engine
 
 from schemas.events.episode import ProblemAdmitted
+from state.folds.budgets import DAY_MS
 from streams.interfaces.cli.errors import SPENT, USAGE
 from streams.interfaces.dashboard.live_log import LiveLog
 from streams.interfaces.dashboard.overview import tenants
 from streams.runtime.embedded.log import SqliteLog
 from tests.pace import soon
 from tests.streams.cli.calling import call
+from tests.streams.cli.learned import change
 
 ANN = ("--budget", "ann=calls=2,tokens=9e6")
 WORKER = ("worker", "--backbone", "rehearsal", "--until-idle", "--max-concurrency", "1")
@@ -55,6 +57,15 @@ def test_a_worker_keeps_them_says_who_waits_and_ends_with_four(log: Path) -> Non
     assert "its problems wait for the next day" in told
     assert call(*WORKER, "--budget", "ann=calls=3", "--log", log).code == 0, "it was raised"
     assert call("budgets", "--budget", "*=calls=3", "--json", "--log", log).rows[0]["spent"]
+
+
+def test_for_a_budget_of_an_earlier_day_nothing_waits(log: Path) -> None:
+    """It was said to for as long as that day was shown."""
+    assert call(*WORKER, *ANN, "--log", log).code == SPENT
+    change(log, "update records set at_ms = at_ms - ?", DAY_MS)
+    told = call("budgets", *ANN, "--days", "2", "--log", log).lines
+    assert any(line.endswith("   spent (2 calls)") for line in told)
+    assert "wait" not in "".join(told)
 
 
 def test_tenants_have_ids_and_memories_of_their_own(log: Path) -> None:
