@@ -8,7 +8,7 @@ whoever sent it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -57,6 +57,10 @@ class Fence:
         if said.epoch is None:
             return said.kind in FREE
         return said.epoch == self.epoch
+
+    def before(self, claims: Iterable[int]) -> None:
+        """Know earlier claims too: who goes back behind its first record has to say what was in force there."""
+        self.claims = sorted({*claims, *self.claims})
 
     def in_force(self, offset: int) -> int:
         """The claim in force before an offset."""

@@ -77,7 +77,8 @@ class Owned:
     @classmethod
     def beginning(cls, index: int, checkpoint: dict[str, Any] | None, past: Closings) -> Owned:
         """The state before the partition is read: from its checkpoint, else from nothing."""
-        if checkpoint is None:
+        # An owner claims before it writes any. Builds that took one from the shelf told of no claim all the same.
+        if checkpoint is None or int(checkpoint["claim"]) < 0:
             return cls(index, EventsFold(closed=past))
         claim = int(checkpoint["claim"])
         fence = Fence(claim, [claim] if claim >= 0 else [])

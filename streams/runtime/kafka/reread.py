@@ -45,6 +45,9 @@ class Rereader:
             owned.fold.began[episode] = shelved.offset
             owned.fold.asked[episode] = owned.admitted(episode).offset
             owned.fold.parked[episode] = fold.parked.get(episode, 0)
+            # The next checkpoint begins at its admission: whoever took another claim for the one in force there
+            # would count no record behind it, and claim in vain.
+            owned.fold.fence.before(fold.fence.claims)
 
     async def is_empty(self, topic: str, partition: int, offset: int, end: int) -> bool:
         """Whether no record lies between two offsets: the end of a transaction takes one, and is none."""

@@ -1,0 +1,59 @@
+"""Episodes on the shelf: parked, and admitted before the checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.events.episode import EpisodeAdopted
+from streams.engine.progress import Outcome
+from streams.runtime.kafka.imported import KafkaLog
+from streams.runtime.kafka.owned import Owned
+from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
+from tests.memory_kafka.fixture import in_memory
+from tests.pupil import alone, newer, problems
+
+
+@pytest.fixture
+def runtime(tmp_path: Path) -> Generator[OnKafka]:
+    with in_memory(PARTITIONS) as (place, _), closing(KafkaLog(place, tmp_path)) as log:
+        yield OnKafka(place, log)
+
+
+def shelved(runtime: OnKafka) -> str:
+    """An episode that is parked, and lies before the checkpoint."""
+    one = problems()[0].model_copy(update={"series": None, "position": None})
+    runtime.log().publish([("problems", "one", {}, one.model_dump_json().encode())])
+    runtime.live(Life(drains_after=1, delays=(4,)))
+    parked = runtime.live(Life(find=newer))
+    assert parked is not None
+    (episode,) = parked.parked
+    assert runtime.live(Life()) == Outcome(parked=[episode])
+    return episode
+
+
+def adopt(runtime: OnKafka, episode: str, number: int = 0, *, void: bool = False) -> None:
+    said = EpisodeAdopted(void=void)
+    runtime.log().publish((), [(episode, f"adopted.{number}", said)])
+
+
+def test_one_that_goes_on_is_known_under_the_next_checkpoint_too(runtime: OnKafka) -> None:
+    """That one begins where it was admitted: by a claim which its new owner had no need to read."""
+    episode = shelved(runtime)
+    adopt(runtime, episode)
+    assert runtime.live(Life(drains_after=1, delays=(4,))) is not None
+    assert "closed" not in runtime.log().journal(episode)
+    runtime.log().publish([alone("later")])
+    assert runtime.live(Life(settle=True)) == Outcome()
+    assert "closed" in runtime.log().journal(episode)
+    assert len(list(runtime.log().messages("answers"))) == 2
+
+
+def test_a_checkpoint_that_names_no_claim_is_none() -> None:
+    noted: dict[str, Any] = {"claim": -1, "from": 7, "source": 3, "parked": [], "events": 9}
+    assert Owned.beginning(0, noted, set[str]()).fold.upto == 0
+    assert Owned.beginning(0, {**noted, "claim": 5}, set[str]()).fold.upto == 7
