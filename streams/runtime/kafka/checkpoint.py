@@ -24,7 +24,7 @@ def checkpoint_of(worker: KafkaWorker, owned: Owned, waiting: list[str]) -> dict
     still under way.
     """
     fold = owned.fold
-    start, asked_from = fold.needed(), fold.needed_from()
+    start, asked_from = owned.needed(), fold.needed_from()
     parked = owned.parked()
     waiting = [*waiting, *owned.unanswered()]
     # What waits for a version or a person does not move by itself, and must not keep a worker from being idle.

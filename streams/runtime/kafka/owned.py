@@ -56,8 +56,8 @@ class Owned:
     """How many were written under this claim."""
     paused: bool = False
     shelf: dict[str, Shelved] = field(default_factory=dict[str, Shelved])
-    adopted: deque[str] = field(default_factory=deque[str])
-    """Episodes on the shelf that a person decided about."""
+    adopted: dict[str, int] = field(default_factory=dict[str, int])
+    """Episodes on the shelf that a person decided about, and where on the log that was said."""
     spent: BudgetsFold = field(default_factory=BudgetsFold)
     """What tenants spent here, as far as the partition was read."""
     spent_from: int = 0
@@ -92,6 +92,11 @@ class Owned:
         made.spent.add_rows(checkpoint.get("spent", ()))
         made.spent_from = int(checkpoint["events"])
         return made
+
+    def needed(self) -> int:
+        """The lowest offset that whoever comes next must read: of what is open, or of a person's word."""
+        # Until its record is at hand again, that word is all that tells an episode from others on the shelf.
+        return min((self.fold.needed(), *self.adopted.values()))
 
     def admitted(self, episode: str) -> ProblemAdmitted:
         """The admission of an open episode."""

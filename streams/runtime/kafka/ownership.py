@@ -318,10 +318,12 @@ class Ownership:
             self.worker.app.consumer.resume_partitions(tps)
 
     async def _adopt(self, owned: Owned) -> None:
-        episode = owned.adopted.popleft()
+        episode = next(iter(owned.adopted))
         shelved = owned.shelf.get(episode)
         if shelved is not None:
             await self.worker.reread.journal(owned, episode, shelved)
+        del owned.adopted[episode]
+        if shelved is not None:
             # A former owner may have ended it, and have been stopped before its answer was sent.
             is_closed = "closed" in owned.fold.journal(episode)
             tailing = self.worker.tailing
@@ -337,7 +339,7 @@ class Ownership:
             if not owned.live or owned.events is None:
                 continue
             # What is closed and not relayed is not in it yet, and another worker may relay it.
-            start = owned.fold.needed()
+            start = owned.needed()
             worker.past.note(owned.index, start, owned.fold.fence.in_force(start))
             found = checkpoint_of(worker, owned, waiting[owned.index])
             # A copy of an older one may come late. Its number tells, which is no part of what changed.

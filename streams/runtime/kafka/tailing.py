@@ -54,7 +54,7 @@ class EventsConsumer:
         """An episode whose admission lies before the checkpoint was adopted, which the fold does not know."""
         if said.episode in owned.shelf:
             if heard(said) is not None:
-                owned.adopted.append(said.episode)
+                owned.adopted.setdefault(said.episode, offset)
         elif takes_out(said):  # a former owner took it from its shelf, or nobody admitted it
             self.worker.past.take_out(said.episode, owned.index, offset)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
@@ -13,7 +14,9 @@ from schemas.events.episode import EpisodeAdopted
 from streams.engine.progress import Outcome
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.owned import Owned
+from streams.runtime.kafka.reread import Rereader
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
+from tests.memory_kafka.broker import Died
 from tests.memory_kafka.fixture import in_memory
 from tests.pupil import alone, newer, problems
 
@@ -57,3 +60,23 @@ def test_a_checkpoint_that_names_no_claim_is_none() -> None:
     noted: dict[str, Any] = {"claim": -1, "from": 7, "source": 3, "parked": [], "events": 9}
     assert Owned.beginning(0, noted, set[str]()).fold.upto == 0
     assert Owned.beginning(0, {**noted, "claim": 5}, set[str]()).fold.upto == 7
+
+
+def test_a_word_whose_episode_is_still_being_read_again_is_heard_by_the_next_owner(
+    runtime: OnKafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its owner notes how far it is meanwhile, and dies."""
+    episode = shelved(runtime)
+    adopt(runtime, episode)
+
+    async def noted_and_died(self: Rereader, owned: Owned, *_: object) -> None:
+        said = owned.fold.upto
+        while owned.told.get("events", 0) < said:  # noqa: ASYNC110 - a checkpoint is written meanwhile
+            await asyncio.sleep(0.01)
+        raise Died
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Rereader, "journal", noted_and_died)
+        assert runtime.live(Life()) is None
+    assert runtime.live(Life(settle=True)) == Outcome()
+    assert "closed" in runtime.log().journal(episode)
