@@ -35,11 +35,14 @@ class Rereader:
 
     async def journal(self, owned: Owned, episode: str, shelved: Shelved) -> None:
         """Bring back the record of a parked episode whose admission lies before the checkpoint."""
-        fold = EventsFold(Fence(shelved.claim, [shelved.claim]))
+        fold, at = EventsFold(Fence(shelved.claim, [shelved.claim])), shelved.offset
         async with self.alone:
-            async for offset, said in self._records(owned.index, shelved.offset, owned.fold.upto):
-                if said.kind == CLAIMED or said.episode == episode:
-                    fold.take(offset, said)
+            # A person may say more of it while we read, which our partition's fold passes over.
+            while at < (end := owned.fold.upto):
+                async for offset, said in self._records(owned.index, at, end):
+                    if said.kind == CLAIMED or said.episode == episode:
+                        fold.take(offset, said)
+                at = end
         if episode in fold.open and owned.shelf.pop(episode, None) is not None:
             owned.fold.open[episode] = fold.open[episode]
             owned.fold.began[episode] = shelved.offset

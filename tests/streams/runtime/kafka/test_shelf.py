@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import AsyncIterator, Generator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -12,19 +12,25 @@ import pytest
 
 from schemas.events.episode import EpisodeAdopted
 from streams.engine.progress import Outcome
+from streams.runtime.kafka.envelope import LogRecord, headers_of
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.owned import Owned
 from streams.runtime.kafka.reread import Rereader
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
-from tests.memory_kafka.broker import Died
+from tests.memory_kafka.broker import Broker, Died
 from tests.memory_kafka.fixture import in_memory
 from tests.pupil import alone, newer, problems
 
 
 @pytest.fixture
-def runtime(tmp_path: Path) -> Generator[OnKafka]:
-    with in_memory(PARTITIONS) as (place, _), closing(KafkaLog(place, tmp_path)) as log:
-        yield OnKafka(place, log)
+def setting(tmp_path: Path) -> Generator[tuple[OnKafka, Broker]]:
+    with in_memory(PARTITIONS) as (place, broker), closing(KafkaLog(place, tmp_path)) as log:
+        yield OnKafka(place, log), broker
+
+
+@pytest.fixture
+def runtime(setting: tuple[OnKafka, Broker]) -> OnKafka:
+    return setting[0]
 
 
 def shelved(runtime: OnKafka) -> str:
@@ -80,3 +86,31 @@ def test_a_word_whose_episode_is_still_being_read_again_is_heard_by_the_next_own
         assert runtime.live(Life()) is None
     assert runtime.live(Life(settle=True)) == Outcome()
     assert "closed" in runtime.log().journal(episode)
+
+
+def test_one_that_is_taken_out_while_it_is_being_read_again_does_not_go_on(
+    setting: tuple[OnKafka, Broker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime, broker = setting
+    episode = shelved(runtime)
+    adopt(runtime, episode)
+    records, said = Rereader._records, list[int]()  # pyright: ignore[reportPrivateUsage]
+
+    async def taken_out(
+        self: Rereader, partition: int, offset: int, end: int
+    ) -> AsyncIterator[tuple[int, LogRecord]]:
+        async for each in records(self, partition, offset, end):
+            yield each
+        worker = runtime.worker
+        assert worker is not None
+        if not said:
+            headers = headers_of("episode.adopted", episode, "adopted.1", 1)
+            row = (b"e", EpisodeAdopted(void=True).to_json(), headers, 1)
+            said.append(broker.append(runtime.place.topic("events"), partition, [row]))
+            while worker.owning.partitions[partition].fold.upto <= said[0]:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
+    monkeypatch.setattr(Rereader, "_records", taken_out)
+    assert runtime.live(Life(settle=True)) == Outcome()
+    assert said
+    assert not list(runtime.log().messages("answers"))
