@@ -167,6 +167,9 @@ class Ownership:
         committed = await worker.idle.committed(index)
         owned.source = max(owned.source, before.source)  # we may have closed them since
         owned.position = max(owned.position, before.position, committed, owned.source + 1)
+        # Former owners may have gone on with these. A checkpoint of ours must not tell of sums without their calls.
+        while owned.adopted:
+            await self._adopt(owned)
         # While `learning` was claimed another worker may have claimed `events` after us.
         if fold.fence.epoch != events.epoch or view.fences[index].epoch != learning.epoch:
             self._lost(owned)
@@ -318,16 +321,20 @@ class Ownership:
             self.worker.app.consumer.resume_partitions(tps)
 
     async def _adopt(self, owned: Owned) -> None:
+        """Bring back an episode on the shelf that a person decided about, with what its calls took."""
         episode = next(iter(owned.adopted))
         shelved = owned.shelf.get(episode)
         if shelved is not None:
-            await self.worker.reread.journal(owned, episode, shelved)
+            for offset, said in await self.worker.reread.journal(owned, episode, shelved):
+                self.worker.budgets.completed(owned, offset, said)
         del owned.adopted[episode]
-        if shelved is not None:
-            # A former owner may have ended it, and have been stopped before its answer was sent.
-            is_closed = "closed" in owned.fold.journal(episode)
-            tailing = self.worker.tailing
-            (tailing.over if is_closed else tailing.adopted)(owned, episode)
+        if shelved is None:
+            return
+        # A former owner may have ended it, and have been stopped before its answer was sent.
+        if "closed" in owned.fold.journal(episode):
+            self.worker.tailing.over(owned, episode)
+        elif owned.live:
+            self.worker.tailing.adopted(owned, episode)
 
     def _note(self) -> None:
         """Write the checkpoints that changed, and keep the index of what is closed."""

@@ -33,15 +33,20 @@ class Rereader:
                 async for _, said in self._records(owned.index, offset, offset + 1):
                     owned.fold.open[episode] = {"admitted": said}
 
-    async def journal(self, owned: Owned, episode: str, shelved: Shelved) -> None:
-        """Bring back the record of a parked episode whose admission lies before the checkpoint."""
+    async def journal(
+        self, owned: Owned, episode: str, shelved: Shelved
+    ) -> list[tuple[int, LogRecord]]:
+        """Bring back the record of a parked episode whose admission lies before the checkpoint; its replies."""
+        replies = list[tuple[int, LogRecord]]()
         fold, at = EventsFold(Fence(shelved.claim, [shelved.claim])), shelved.offset
         async with self.alone:
             # A person may say more of it while we read, which our partition's fold passes over.
             while at < (end := owned.fold.upto):
                 async for offset, said in self._records(owned.index, at, end):
                     if said.kind == CLAIMED or said.episode == episode:
-                        fold.take(offset, said)
+                        counts = fold.take(offset, said)
+                        if counts and said.kind == "completed":
+                            replies.append((offset, said))
                 at = end
         if episode in fold.open and owned.shelf.pop(episode, None) is not None:
             owned.fold.open[episode] = fold.open[episode]
@@ -51,6 +56,7 @@ class Rereader:
             # The next checkpoint begins at its admission: whoever took another claim for the one in force there
             # would count no record behind it, and claim in vain.
             owned.fold.fence.before(fold.fence.claims)
+        return replies
 
     async def is_empty(self, topic: str, partition: int, offset: int, end: int) -> bool:
         """Whether no record lies between two offsets: the end of a transaction takes one, and is none."""
