@@ -52,5 +52,6 @@ class KafkaBudgets:
             event = decode_said(said)
             assert isinstance(event, Completed)
             owned.spent.feed(tenant, said.at_ms, event)
-            if self.worker.world.budgets is not None:
+            # What is read on the way to our claim is a former owner's, and no reply that we wait for.
+            if owned.live and self.worker.world.budgets is not None:
                 self.worker.world.budgets.landed(tenant)
