@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from handlers.answers.grade import Grade
+from schemas.events.episode import EpisodeClosed
 from schemas.events.learning import BatchClosed, Graded, GradeProposed, MemoryVersioned
 from schemas.outcome import Outcome as Known
 from schemas.problem import Feedback
@@ -22,6 +23,8 @@ from streams.engine.scopes import Scope
 from streams.replay.verify import Verifier
 from streams.runtime.embedded.forgetting import close_again
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.queries.scopes import closed_again
+from streams.runtime.embedded.records import learned as learned_by
 from streams.runtime.embedded.regrading import Regrading
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.kept import KeptRows
@@ -29,7 +32,7 @@ from streams.runtime.kafka.learning import KafkaLearner
 from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.view import PROPOSED, REFLECTED
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka, Runtime, in_one_process
-from tests.memory_kafka.broker import Broker
+from tests.memory_kafka.broker import Broker, Died
 from tests.memory_kafka.fixture import GLANCES, in_memory
 from tests.pupil import find, meant, problems, publication
 
@@ -290,3 +293,30 @@ def test_what_waits_for_its_owner_outlasts_a_start_that_reads_nothing_again(
     with closing(KeptRows.of(runtime.kept)) as rows:
         assert rows.under(REFLECTED, "")
         assert not rows.under(PROPOSED, "")
+
+
+async def dies(*_: object) -> EpisodeClosed:
+    raise Died
+
+
+def test_a_grade_waits_while_a_version_is_half_made(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its closing does not know of the grade, and its version would be taken for what the grade asks for."""
+    runtime, _, _ = setting
+    with in_one_process() as other:
+        solved(runtime)
+        solved(other)
+        regrading(runtime.log()).propose()
+        with monkeypatch.context() as patch:
+            patch.setattr("streams.runtime.kafka.learning.learn", dies)
+            assert runtime.live(Life(settle=True)) is None
+        assert versions(runtime.log()) == [(1, None), (2, None), (3, None)]
+        (scope,) = learned_by(runtime.log(), find).scopes
+        assert closed_again(runtime.log(), scope) is not None
+        regrading(runtime.log(), 1).propose()
+        assert runtime.live(Life(settle=True)) == Outcome()
+        for turn in (0, 1):
+            regraded_here(other.log(), turn)
+        assert newest(runtime.log()) == newest(other.log())
+        assert meant(runtime.log())[1] == meant(other.log())[1]
