@@ -58,6 +58,16 @@ class Scope:
         # these vectors any more.
         return again if again.embedder in (None, self.memory.changing) else None
 
+    @property
+    def half_made(self) -> BatchClosed | None:
+        """A batch that was closed again, whose version does not stand yet: it knows no outcome of after its closing.
+
+        Its version would be taken for the one that a grade given anew asks for, and nobody would close it once more.
+        """
+        closed = self.unfinished
+        again = closed is not None and closed.revision is not None and closed.embedder is None
+        return closed if again else None
+
     def settle_owed(self) -> None:
         """Let the window know which version is to be closed again next, and how.
 

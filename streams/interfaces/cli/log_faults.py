@@ -53,7 +53,7 @@ def fault_of(error: BaseException) -> CliError | None:
     if isinstance(error, NoKeys):
         return _fault("keys", SETUP, str(error), "What was not written yet stays unwritten.")
     if isinstance(error, ClosedAgain):
-        said = f"{error}: a version of this memory is being made anew; nothing can be withdrawn until it stands"
+        said = f"{error}: a version of this memory is being made anew; nothing more may change it until it stands"
         hint = "Wait for the log's worker, or start one (metalogue worker --until-idle), and give the command again."
         return _fault("relearning", UNREACHABLE, said, hint)
     if isinstance(error, RefusedByBroker):

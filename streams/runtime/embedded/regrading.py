@@ -31,10 +31,11 @@ from schemas.problem import Feedback
 from state.folds.grades import GradesFold
 from streams.core.closing import GRADED, evidence_of, grade_address, graded_address
 from streams.engine.grades import Judged, held_against
+from streams.engine.learner import episode_of
 from streams.engine.regraded import is_of_person, learned_with, relearned_from
 from streams.runtime.embedded.forgetting import close_again
 from streams.runtime.embedded.labels import judged_of, judgements_of
-from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.log import ClosedAgain, SqliteLog
 from streams.runtime.embedded.queries.reviews import grades_of
 from streams.runtime.embedded.records import learned
 
@@ -273,9 +274,18 @@ class Regrading:
         return {name: each.why for name, each in self.learner.lost.items()}
 
     async def write(self, name: str) -> None:
-        """Record the new grades, in one commit; without any nothing is written."""
+        """Record the new grades, in one commit; without any nothing is written.
+
+        Raises ``ClosedAgain``, and writes nothing, where a version that would follow is half made: a worker was
+        killed over it, and only a worker may ask what it still needs.
+        """
         if not self.new:
             return
+        for each in self.new:
+            scope = self.learner.scopes.get(each.event.scope)
+            half_made = None if scope is None else scope.half_made
+            if half_made is not None and each.event.relearned_from is not None:
+                raise ClosedAgain(episode_of(half_made))
         writer = self.log.claim(name)
         for each in self.new:
             writer.state("learning", each.episode, each.address, each.event)

@@ -140,10 +140,7 @@ class KafkaLearner:
 
         Called when all that we appended has come back: so no batch that closed is unknown to what is said here.
         """
-        # A closing that has no version yet names the outcomes of before. Its version would be taken for the one that
-        # these grades ask for, and nobody would close the batch again. They wait for it.
-        half_made = scope.unfinished
-        if half_made is not None and half_made.revision is not None:
+        if scope.half_made is not None:
             return False
         proposed = self.proposed(scope, writer.lane.partition)
         learned = learned_with(scope) if proposed else {}
