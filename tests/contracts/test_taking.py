@@ -239,6 +239,26 @@ def test_a_domain_that_checks_itself_checks_them(runtime: Runtime) -> None:
     verified(log)
 
 
+def test_what_an_earlier_version_of_a_grader_said_stands(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A build with another version takes cases up again at its start, and grades none of them a second time."""
+    spoken = [
+        {"role": "user", "content": "1 2 3 4"},
+        {"role": "assistant", "content": "Answer: 1 * 2 * 3 * 4"},
+    ]
+    given: dict[str, Any] = {"messages": spoken, "reference": "24"}
+    with monkeypatch.context() as patch:
+        patch.setattr("handlers.answers.grade.GAME24", "game24@1")
+        taken_in(runtime, [given], "game24")
+        runtime.live(replace(LIFE, drains_after=1))
+    assert not list(runtime.log().records(kinds=["memory.versioned"]))
+    assert runtime.live(replace(LIFE, asks_twice=True)) == Outcome()
+    graded = [record.event for record in runtime.log().records(kinds=["graded"])]
+    assert [each.grader for each in graded if isinstance(each, Graded)] == ["game24@1"] * 2
+    verified(runtime.log())
+
+
 def undisturbed() -> str:
     with in_one_process() as runtime:
         taken_in(runtime, cases())

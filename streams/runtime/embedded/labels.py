@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from pydantic import ValidationError
@@ -15,12 +15,13 @@ from schemas.letters import errors_of
 from schemas.problem import Feedback
 from schemas.written import feedback_of
 from streams.answering.grading.grader import Grading
-from streams.core.closing import check
+from streams.core.closing import check, evidence_of, graded_address
 from streams.engine.grades import Judged, Solved, graded
 from streams.engine.judgements import Judgements
 from streams.engine.learner import Learner
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.embedded.queries.conditions import runs
+from streams.runtime.embedded.queries.reviews import grades_of
 from streams.runtime.faults import told
 
 BATCH = 512
@@ -55,6 +56,12 @@ def judgements_of(log: SqliteLog) -> Judgements:
         with suppress(ValidationError, TypeError):  # its dead letter says why
             told.add(offset, feedback_of(value))
     return told
+
+
+def rests_on(grades: Mapping[str, Graded], feedback: Feedback) -> bool:
+    """Whether one of an answer's grades rests on a judgement, whichever version of a grader gave it."""
+    evidence = evidence_of(feedback)
+    return any(graded_address(each, evidence) == address for address, each in grades.items())
 
 
 def last_event(log: SqliteLog) -> int:
@@ -109,9 +116,9 @@ class Labels:
                 self.writer.send("dead-letters", name, value, headers | errors)
             else:
                 for episode, judged in self._answered(feedback, heard):
-                    address, event = await graded(self.grader, judged, feedback)
                     # What was read by a worker that was killed while it closed an episode is read again.
-                    if self.log.find(episode, address) is None:
+                    if not rests_on(grades_of(self.log, episode), feedback):
+                        address, event = await graded(self.grader, judged, feedback)
                         self.writer.state("learning", episode, address, event)
                         self.learner.feed(episode, address, event)
             self.read = offset
@@ -132,8 +139,8 @@ class Labels:
             if about is not None:
                 problem_id, judged = about
                 for each in self.said.on(episode, judged.domain, problem_id, judged.answer):
-                    address, event = await graded(self.grader, judged, each)
-                    if self.log.find(episode, address) is None:
+                    if not rests_on(grades_of(self.log, episode), each):
+                        address, event = await graded(self.grader, judged, each)
                         self.writer.state("learning", episode, address, event)
                         self.learner.feed(episode, address, event)
                         moved = True
@@ -220,10 +227,12 @@ class Labels:
 
     async def of_taken(self, episode: str, taken: Reflected) -> list[tuple[str, Graded]]:
         """Grades of a case that was just taken in: by its domain's checker, and by what was said before it came."""
-        given = [*check(taken), *await self.known(episode, taken)]
-        # The case is looked at again at each start, and the learner must not hear a grade a second
-        # time.
-        return [each for each in given if self.log.find(episode, each[0]) is None]
+        # The case is looked at again at each start, maybe of a build whose graders are of other versions.
+        stated = grades_of(self.log, episode)
+        is_checked = any(each.by == "checker" for each in stated.values())
+        given = [] if is_checked else [*check(taken)]
+        owed = [each for each in self.said.of(episode, taken) if not rests_on(stated, each)]
+        return [*given, *[await graded(self.grader, taken, each) for each in owed]]
 
     async def known(self, episode: str, reflected: Reflected) -> list[tuple[str, Graded]]:
         """Grades of an episode that just ended, by the feedback that came before it."""
