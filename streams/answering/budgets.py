@@ -6,13 +6,18 @@ from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from schemas.budget import ANYBODY, Budget
 from schemas.events.episode import Completed
-from state.folds.budgets import NOTHING, BudgetsFold, day_of
+from state.folds.budgets import DAY_MS, NOTHING, BudgetsFold, day_of
 from streams.core.drive import Waiting
 
 LANDS_MS = 10_000
+NEWEST = 1 << 62
+"""A moment after all others."""
+Recorded: TypeAlias = Callable[[int, int], Iterable[tuple[str, int, Completed]]]
+"""What was recorded from a moment on and before another, in Unix milliseconds: tenant, moment and reply."""
 
 
 class OutOfBudget(Waiting):
@@ -22,6 +27,11 @@ class OutOfBudget(Waiting):
 def nobody(episode: str) -> str | None:
     """No episode has a tenant."""
     return None
+
+
+def nothing_recorded(from_ms: int, before_ms: int) -> Iterable[tuple[str, int, Completed]]:
+    """Nothing was."""
+    return ()
 
 
 def no_folds() -> Iterable[BudgetsFold]:
@@ -34,7 +44,8 @@ class Budgets:
     """The budgets of a worker. ``clock`` is Unix milliseconds.
 
     ``tenant_of`` names the tenant of an episode that is worked on. What was spent is ``fold`` and, of other parts
-    of the log, ``elsewhere``. Where ``books`` is off somebody else feeds the folds, off the log.
+    of the log, ``elsewhere``. Where ``books`` is off somebody else feeds the folds, off the log. ``recorded`` reads
+    what was recorded before the work began, from one moment to another.
     """
 
     limits: Mapping[str, Budget]
@@ -46,11 +57,22 @@ class Budgets:
     open_calls: Counter[str] = field(default_factory=Counter[str])
     landing: dict[str, deque[int]] = field(default_factory=dict[str, "deque[int]"])
     """When replies came that are not read back yet, by tenant, where somebody else feeds the folds."""
+    recorded: Recorded = nothing_recorded
+    from_ms: int = NEWEST
+    """From when on all that was recorded is in the fold."""
 
-    def load(self, rows: Iterable[tuple[str, int, Completed]]) -> None:
-        """Take in what was recorded before: tenant, moment and reply."""
-        for tenant, at_ms, said in rows:
-            self.fold.feed(tenant, at_ms, said)
+    def load(self, recorded: Recorded) -> None:
+        """Take in what was recorded on this day, and on an earlier one once the clock says that it is that day."""
+        self.recorded = recorded
+        self._reach_back(self.clock())
+
+    def _reach_back(self, now_ms: int) -> None:
+        # A clock that went ahead when the work began, and was set right since, must give nobody a second budget.
+        begins = now_ms // DAY_MS * DAY_MS
+        if begins < self.from_ms:
+            before, self.from_ms = self.from_ms, begins
+            for tenant, at_ms, said in self.recorded(begins, before):
+                self.fold.feed(tenant, at_ms, said)
 
     def why(self, tenant: str | None) -> str | None:
         """Why a tenant may make no call now, in words; nothing where it may."""
@@ -58,12 +80,14 @@ class Budgets:
         budget = None if tenant is None else self.limits.get(tenant, self.limits.get(ANYBODY))
         if tenant is None or budget is None:
             return None
-        day = day_of(self.clock())
+        now_ms = self.clock()
+        self._reach_back(now_ms)
+        day = day_of(now_ms)
         folds = (self.fold, *self.elsewhere())
         spent = sum((each.of(tenant, day) for each in folds), NOTHING)
         # Replies that came and are not read back yet are in no fold. One that never is read back was not
         # recorded: after a while it counts no longer.
-        since = self.clock() - LANDS_MS
+        since = now_ms - LANDS_MS
         landing = sum(at_ms > since for at_ms in self.landing.get(tenant, ()))
         over = spent.over(budget, self.open_calls[tenant] + landing)
         return None if over is None else f"{tenant} has spent its budget of {day} UTC ({over})"

@@ -180,7 +180,7 @@ class LiveLog:
         # The counts are read first, and all else up to where they came: a page that shows figures
         # from one moment beside episodes from another would contradict itself.
         more = self.counts.read()
-        for each in spent_since(self.log, 0, max(self.moved, 0), self.counts.offset):
+        for each in spent_since(self.log, 0, after=max(self.moved, 0), upto=self.counts.offset):
             self.budgets.feed(*each)
         for move in episodes.moves(self.log, max(self.moved, 0), self.counts.offset):
             if move.kind in OPENS and not move.is_void:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from handlers.policies.base import Policy
@@ -13,7 +14,6 @@ from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.identity import digest
 from schemas.memory import Memory
 from schemas.problem import Limits, Problem
-from state.folds.budgets import DAY_MS
 from state.journal import Recorder
 from streams.answering.world import World
 from streams.core.closing import Closing
@@ -81,7 +81,7 @@ async def solve_on(
     budgets, end = world.budgets, log.end()
     if budgets is not None and problem.tenant is not None:
         # A tenant's budget covers what is solved now as what waits for a worker.
-        budgets.load(spent_since(log, budgets.clock() // DAY_MS * DAY_MS, upto=end))
+        budgets.load(partial(spent_since, log, upto=end))
         budgets.tenant_of = lambda episode: problem.tenant
     await left_by_worker(log, episode, world, told.waits)
     async with alone_on(log, episode, world, told.waits):

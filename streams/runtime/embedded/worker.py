@@ -27,7 +27,6 @@ from schemas.identity import is_taken, learning_id
 from schemas.problem import Limits
 from schemas.settings import NO_PROMPTS, PromptWords
 from state.collecting import uncollected
-from state.folds.budgets import DAY_MS
 from state.folds.strays import Strays
 from streams.answering.grading.grader import Grading
 from streams.answering.world import Draining, World
@@ -106,7 +105,7 @@ class Worker:
         if budgets is not None:
             # What tenants have spent today is on the log: no restart gives anybody a second budget.
             end = log.end()
-            budgets.load(spent_since(log, budgets.clock() // DAY_MS * DAY_MS, upto=end))
+            budgets.load(partial(spent_since, log, upto=end))
             budgets.elsewhere = SpentBeside(log, self.writer.epoch, end)
             budgets.tenant_of = self.schedule.tenant_of
             self.schedule.budgets = budgets

@@ -10,6 +10,7 @@ from pathlib import Path
 from schemas.budget import Budget
 from schemas.events.episode import Completed
 from schemas.problem import Problem
+from state.folds.budgets import DAY_MS
 from streams.answering.backbones.rehearsal.backbone import Rehearsal
 from streams.answering.budgets import Budgets, OutOfBudget
 from streams.answering.embedders.hashed import HashedEmbedder
@@ -88,3 +89,29 @@ def test_solves_hear_of_each_other_while_they_work(tmp_path: Path) -> None:
         asyncio.run(run())
         # What is in flight when the last call is spent is not known to the others yet: one call each at most.
         assert calls(log) <= 4 + 2
+
+
+def test_a_clock_that_was_a_day_ahead_at_the_start_gives_nobody_a_second_budget(
+    tmp_path: Path,
+) -> None:
+    """It is set right while the worker runs: of the day that it is then the worker had read nothing."""
+    path, looks = tmp_path / "a.db", list[int]()
+
+    def ahead() -> int:
+        looks.append(now_ms())
+        return looks[-1] + (DAY_MS if len(looks) == 1 else 0)
+
+    async def run() -> None:
+        with closing(SqliteLog(path, create=True)) as log:
+            for number in range(4):
+                await solve_on(log, find("cot"), problem(number), world_of(4))
+            body = problem(5).model_dump_json().encode()
+            log.publish([("problems", episode_of(problem(5), "cot"), {}, body)])
+        with closing(SqliteLog(path)) as log:
+            world = world_of(4)
+            world.budgets = Budgets({"ann": Budget(calls=4)}, ahead)
+            ended = await Worker(log, world, find).run(until_idle=True)
+            assert (calls(log), len(ended.unpaid)) == (4, 1)
+
+    asyncio.run(run())
+    assert len(looks) > 1

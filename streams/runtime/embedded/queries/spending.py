@@ -22,7 +22,7 @@ select json_extract(a.body, '$.problem.tenant'), r.at_ms, r.body from records r
     and o.episode = r.episode and o.address = 'opened'
   join records a on a.episode = coalesce(json_extract(o.body, '$.members[0]'), r.episode)
     and a.address = 'admitted'
-  where r.kind = 'completed' and r.topic = 'events' and r.at_ms >= ?
+  where r.kind = 'completed' and r.topic = 'events' and r.at_ms >= ? and r.at_ms < ?
     and r.offset > ? and r.offset <= ? and r.epoch != ?
     and json_extract(a.body, '$.problem.tenant') is not null
 """
@@ -67,13 +67,19 @@ class Taken(NamedTuple):
 
 
 def spent_since(
-    log: SqliteLog, at_ms: int, after: int = 0, upto: int = NEWEST, *, but: int = -1
+    log: SqliteLog,
+    at_ms: int,
+    before_ms: int = NEWEST,
+    *,
+    after: int = 0,
+    upto: int = NEWEST,
+    but: int = -1,
 ) -> Iterator[tuple[str, int, Completed]]:
     """The calls for problems of tenants since a moment, between two offsets: tenant, Unix milliseconds, reply.
 
     ``but`` leaves out those under one claim, by its epoch.
     """
-    for tenant, at, body in log.db.execute(SPENT, (at_ms, after, upto, but)):
+    for tenant, at, body in log.db.execute(SPENT, (at_ms, before_ms, after, upto, but)):
         said = decode("completed", body)
         assert isinstance(said, Completed)
         yield tenant, at, said
@@ -95,7 +101,7 @@ class SpentBeside:
         # Asked before each call: only where another process committed is there anything to read.
         if self.version != (version := self.log.data_version()):
             self.version, end = version, self.log.end()
-            for row in spent_since(self.log, 0, self.upto, end, but=self.epoch):
+            for row in spent_since(self.log, 0, after=self.upto, upto=end, but=self.epoch):
                 self.fold.feed(*row)
             self.upto = end
         return (self.fold,)
