@@ -85,6 +85,9 @@ class LanceTable:
         self.watermark = 0 if sentinel is None else sentinel["off"]
         if sentinel is None or sentinel["row_hash"] != self._sum():
             raise Unsound("its sum, or the log that it was written from")
+        # A writer that was killed took its count of commits along. Where each is killed before it has made enough
+        # of them, nobody would ever compact.
+        self.commits = COMPACT_EVERY - 1 if check else 0
 
     def sweep(self) -> None:
         """Remove what a killed compaction left; nothing else ever would."""

@@ -158,6 +158,19 @@ def test_what_tables_keep_in_memory_does_not_grow_with_their_commits(
     assert sum(each.size_bytes for each in {*sessions}) < 4 << 16
 
 
+def test_tables_whose_writers_are_killed_one_after_another_are_compacted(tmp_path: Path) -> None:
+    LanceTable(tmp_path, LESSONS, None).write_anew([], 0)
+    most = 0
+    for offset in range(1, 2 * COMPACT_EVERY, 4):
+        table = LanceTable(tmp_path, LESSONS, None)
+        table.open(check=True)
+        for each in range(offset, offset + 4):
+            table.merge([{"key": f"L{each}", "off": each}], each)
+        parts = table.handle.stats()["fragment_stats"]["num_fragments"]
+        most = max(most, parts)
+    assert most < COMPACT_EVERY
+
+
 def test_an_arm_that_made_room_for_another_leaves_its_table(path: Path) -> None:
     scope, other = "game24/it's/main/0", "game24/it's/main/1"
     held = {scope: ["a1", "a'2"], other: ["a1"]}
