@@ -59,6 +59,7 @@ from streams.replay.probes import recorded_work
 from streams.replay.sets import derive_set
 from streams.replay.stamped import restamped
 from streams.replay.standing import disordered, gaps, headless, misplaced
+from streams.replay.withdrawn import still_counted
 from streams.runtime.embedded.erasing import sealed_on
 from streams.runtime.embedded.files import SqliteError
 from streams.runtime.embedded.log import SqliteLog
@@ -186,6 +187,9 @@ class Verifier:
             self._note(self.messages.unadmitted())
             self._note(lacking(self.log, self.texts, self.left))
             self._note(self.announced.misstated(settled=self.messages.settled))
+            if self.sort != "part":  # where closings may lie in another
+                known = (*self.learner.scopes, *self.learner.lost)
+                self._note(still_counted(self.learner.memory(name) for name in known))
             many = len(self.announced.series)
             self.left.add("series' seed, order and build", "their source is not on the log", many)
 

@@ -21,6 +21,8 @@ from tests.crash.series import Counted, produced
 from tests.streams.cli.calling import call
 
 FIRST, SECOND = "n905", "n902"
+BESIDE = "n904"
+"""Of the batch of the first."""
 PLACES = 40
 
 
@@ -89,3 +91,37 @@ def test_it_is_refused_or_the_log_goes_on_and_verifies(
         pytest.fail("there are more places than were tried")
     assert refused > 0
     assert busy is killed, "whoever finds a version half made is told who makes it"
+
+
+def test_a_log_that_was_told_all_the_same_is_said_to_count_what_was_forgotten(
+    base: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As builds did that did not look, and as may happen between the look and the word on Kafka."""
+    path, flush = Path(shutil.copy(base[0], tmp_path / "told.db")), Writer.flush
+
+    def forgotten(problem: str) -> None:
+        with closing(SqliteLog(path)) as log:
+            log.publish(commands=[command(base[1], "game24", problem, Limits(), None, None)])
+
+    def nothing(log: SqliteLog, commands: object) -> None:
+        """Look for nothing that is half made."""
+
+    def flushed(writer: Writer) -> None:
+        learns = any(row[3].startswith("b/") for row in writer.rows)
+        flush(writer)
+        if learns:
+            forgotten(BESIDE)
+            raise KeyboardInterrupt
+
+    forgotten(FIRST)
+    with monkeypatch.context() as patch, closing(SqliteLog(path)) as log:
+        patch.setattr(SqliteLog, "withdrawable", nothing)
+        patch.setattr(Writer, "flush", flushed)
+        with pytest.raises(KeyboardInterrupt):
+            work(log)
+    with closing(SqliteLog(path)) as log:
+        assert not Verifier(log, find).run().diverged, "its version is still to come"
+        work(log)
+        (found,) = Verifier(log, find).run().diverged
+    assert (found.episode, found.address) == (f"b/{base[1]}/2.1", "batch")
+    assert f"/{BESIDE}/" in found.recorded
