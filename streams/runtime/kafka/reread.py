@@ -39,6 +39,9 @@ class Rereader:
         """Bring back the record of a parked episode whose admission lies before the checkpoint; its replies."""
         replies = list[tuple[int, LogRecord]]()
         fold, at = EventsFold(Fence(shelved.claim, [shelved.claim])), shelved.offset
+        # Earlier builds lost the claim of one that was parked once more. It is met on the way from the beginning.
+        if shelved.claim < 0:
+            fold, at = EventsFold(), 0
         async with self.alone:
             # A person may say more of it while we read, which our partition's fold passes over.
             while at < (end := owned.fold.upto):

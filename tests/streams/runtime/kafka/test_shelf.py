@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Generator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from streams.engine.progress import Outcome
 from streams.runtime.embedded.log import now_ms
 from streams.runtime.kafka import ownership
 from streams.runtime.kafka.envelope import LogRecord, headers_of
+from streams.runtime.kafka.fence import Closings
 from streams.runtime.kafka.idle import Idle
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.owned import Owned
@@ -65,6 +67,22 @@ def test_one_that_goes_on_is_known_under_the_next_checkpoint_too(runtime: OnKafk
     assert runtime.live(Life(settle=True)) == Outcome()
     assert "closed" in runtime.log().journal(episode)
     assert len(list(runtime.log().messages("answers"))) == 2
+
+
+def test_one_whose_claim_a_checkpoint_does_not_name_goes_on_all_the_same(
+    runtime: OnKafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    episode, beginning = shelved(runtime), Owned.beginning
+
+    def unclaimed(index: int, checkpoint: dict[str, Any] | None, past: Closings) -> Owned:
+        made = beginning(index, checkpoint, past)
+        made.shelf = {name: replace(each, claim=-1) for name, each in made.shelf.items()}
+        return made
+
+    adopt(runtime, episode)
+    monkeypatch.setattr(Owned, "beginning", unclaimed)
+    assert runtime.live(Life(settle=True)) == Outcome()
+    assert "closed" in runtime.log().journal(episode)
 
 
 def test_a_checkpoint_that_names_no_claim_is_none() -> None:
