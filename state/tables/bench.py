@@ -27,7 +27,7 @@ def fill(folder: Path, memories: Iterable[Memory], dimensions: int) -> Any:
         for memory in memories
         for item in memory.items
     )
-    table.write_anew(map(lesson, lives), 1)
+    table.write_anew(lambda: map(lesson, lives), 1)
     import lancedb
 
     connect: Any = lancedb.connect

@@ -3,7 +3,7 @@
 The only module that touches lancedb and pyarrow; both are loaded when the first table is opened.
 Rules measured on LanceDB 0.40: one writer; a non-null primary key, else a stale handle makes
 duplicates; arrow batches deduplicated by key; compaction by the writer; leaked temporary files are
-swept before opening; whatever goes wrong on opening, the table is dropped and written again.
+swept before opening; whatever goes wrong on opening, the table is written again.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ T = TypeVar("T")
 COMPACT_EVERY = 32
 # How long versions stay for readers in other processes.
 KEPT = timedelta(seconds=60)
+AT_ONCE = timedelta(milliseconds=1)
 CHUNK = 5_000
 # Below these sizes a scan is faster than an index, which has to be kept up as well.
 SCALAR_FROM = 10_000
@@ -97,21 +98,50 @@ class LanceTable:
 
     # -- writing -----------------------------------------------------------------------------------
 
-    def write_anew(self, rows: Iterable[Row], offset: int) -> None:
-        """Drop the table and write all of its rows; the watermark comes with the last commit."""
+    def write_anew(self, rows: Callable[[], Iterable[Row]], offset: int) -> None:
+        """Write all rows in the place of what was there; the watermark comes with the last commit.
+
+        Who reads meanwhile finds what was there, and so does the next start where this writer is killed.
+        """
         self.handle = None
-        if self.path.is_dir():
-            shutil.rmtree(self.path)
-        else:
-            self.path.unlink(missing_ok=True)
-        made = connected(self.folder, writer()).create_table(self.table.name, schema=self.schema)
-        made.set_unenforced_primary_key("key")
-        self.handle, self.hashes, self.total = made, {}, 0
-        # In parts, because a large log's rows do not fit into memory together.
-        for part in chunks(rows):
-            made.add(arrow().Table.from_pylist(self._booked(part), schema=self.schema))
+        failed: list[BaseException] = []
+        try:
+            self._write_over(rows(), failed)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:
+            # What the rows are made of fails without any table; only what is spoiled must go first.
+            if failed:
+                raise failed[0] from None
+            if self.path.is_dir():
+                shutil.rmtree(self.path)
+            else:
+                self.path.unlink(missing_ok=True)
+            self._write_over(rows(), failed)
         self.merge([], offset)
-        self.compact()
+        # Rows may be gone since their problem was forgotten: no older version may hold them.
+        self.compact(AT_ONCE)
+
+    def _write_over(self, rows: Iterable[Row], failed: list[BaseException]) -> None:
+        """All rows in one commit, whatever stood there. ``failed`` is told what their making raised."""
+        pa = arrow()
+        self.hashes, self.total = {}, 0
+
+        def parts() -> Iterator[Any]:
+            # In parts, because a large log's rows do not fit into memory together.
+            try:
+                for part in chunks(rows):
+                    yield pa.RecordBatch.from_pylist(self._booked(part), schema=self.schema)
+            except BaseException as error:
+                failed.append(error)  # the library makes an error of its own of any
+                raise
+
+        stream = pa.RecordBatchReader.from_batches(self.schema, parts())
+        made = connected(self.folder, writer()).create_table(
+            self.table.name, data=stream, schema=self.schema, mode="overwrite"
+        )
+        made.set_unenforced_primary_key("key")
+        self.handle = made
 
     def merge(self, rows: Iterable[Row], offset: int, gone: Collection[str] = ()) -> None:
         """Upsert rows by key, take out those that are gone, and move the watermark, in one commit."""
@@ -153,10 +183,10 @@ class LanceTable:
         fits = vector is not None and len(vector) == self.dimensions
         return row if fits else row | {"vector": [0.0] * self.dimensions}
 
-    def compact(self) -> None:
+    def compact(self, kept: timedelta = KEPT) -> None:
         """Merge fragments, drop old versions, and index what has grown large enough for it."""
         # Readers in other processes may still hold an older version for a while.
-        self.handle.optimize(cleanup_older_than=KEPT)
+        self.handle.optimize(cleanup_older_than=kept)
         known = {column for index in self.handle.list_indices() for column in index.columns}
         if len(self.hashes) >= SCALAR_FROM:
             for column in self.table.scalar_indices:

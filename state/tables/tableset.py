@@ -9,7 +9,7 @@ from typing import Any
 from state.folds.state import Touched
 from state.tables.lance import LanceTable, chunks
 from state.tables.registry import TABLES
-from state.tables.table import Source, Table
+from state.tables.table import Row, Source, Table
 
 # Its absence says that the last writer was killed; then every row is checked once.
 MARK = ".clean"
@@ -60,11 +60,14 @@ class TableSet:
                 self.write_anew(name)
 
     def write_anew(self, name: str) -> None:
-        """Drop one table and write all of its rows."""
+        """Write all of a table's rows in the place of what was there."""
         table, state = self.tables[name], self.source.state
         made = LanceTable(self.folder, table, self.dimensions, self.source.mark)
-        keys = (list(part) for part in chunks(table.keys(self.source)))
-        rows = (row for part in keys for row in table.rows(self.source, part))
+
+        def rows() -> Iterable[Row]:
+            keys = (list(part) for part in chunks(table.keys(self.source)))
+            return (row for part in keys for row in table.rows(self.source, part))
+
         made.write_anew(rows, state.offset)
         self.open_tables[name] = made
         self.told(f"{name}: {len(made.hashes):,} rows written")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import shutil
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
@@ -150,7 +151,7 @@ def test_what_tables_keep_in_memory_does_not_grow_with_their_commits(
     monkeypatch.setattr(lance, "CACHED", 1 << 16)
     lance.writer.cache_clear()
     table = LanceTable(tmp_path, LESSONS, None)
-    table.write_anew([], 0)
+    table.write_anew(list, 0)
     for offset in range(1, 3 * COMPACT_EVERY):
         table.merge([{"key": f"L{offset % 7}", "off": offset}], offset)
     lance.writer.cache_clear()
@@ -159,7 +160,7 @@ def test_what_tables_keep_in_memory_does_not_grow_with_their_commits(
 
 
 def test_tables_whose_writers_are_killed_one_after_another_are_compacted(tmp_path: Path) -> None:
-    LanceTable(tmp_path, LESSONS, None).write_anew([], 0)
+    LanceTable(tmp_path, LESSONS, None).write_anew(list, 0)
     most = 0
     for offset in range(1, 2 * COMPACT_EVERY, 4):
         table = LanceTable(tmp_path, LESSONS, None)
@@ -169,6 +170,37 @@ def test_tables_whose_writers_are_killed_one_after_another_are_compacted(tmp_pat
         parts = table.handle.stats()["fragment_stats"]["num_fragments"]
         most = max(most, parts)
     assert most < COMPACT_EVERY
+
+
+def lessons(*names: str) -> list[dict[str, Any]]:
+    return [{"key": name, "off": 1} for name in names]
+
+
+def opened_keys(folder: Path) -> set[str]:
+    """What a table holds, for its next writer as for anybody who reads."""
+    table = LanceTable(folder, LESSONS, None)
+    table.open(check=True)
+    rows = lance.connected(folder).open_table(LESSONS.name).to_arrow().to_pylist()
+    assert {row["key"] for row in rows} == {WATERMARK, *table.hashes}
+    return {*table.hashes}
+
+
+def test_a_table_that_is_written_anew_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    table = LanceTable(tmp_path, LESSONS, None)
+    table.write_anew(lambda: lessons("L1", "L2"), 1)
+
+    def killed() -> Iterator[dict[str, Any]]:
+        yield from lessons("L2")
+        assert opened_keys(tmp_path) == {"L1", "L2"}
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        LanceTable(tmp_path, LESSONS, None).write_anew(killed, 2)
+    assert opened_keys(tmp_path) == {"L1", "L2"}
+    table.write_anew(lambda: lessons("L3"), 2)
+    assert opened_keys(tmp_path) == {"L3"}
+    held = [file for file in tmp_path.rglob("*") if file.is_file() and b"L1" in file.read_bytes()]
+    assert held == [], "no older version may hold what was withdrawn"
 
 
 def test_an_arm_that_made_room_for_another_leaves_its_table(path: Path) -> None:
