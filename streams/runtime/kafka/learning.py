@@ -180,8 +180,16 @@ class KafkaLearner:
         lane = writer.lane
         return lane.quiet and self.view.upto[partition] > lane.last
 
+    def _let_go(self) -> None:
+        """Keep no grade that was read back: the view knows it, and a worker may live for millions of them."""
+        for partition, stated in self.grading.items():
+            writer = self.writer_of(partition) if stated else None
+            if writer is not None and self.settled(partition, writer):
+                stated -= {grade for grade in stated if self.view.knows(*grade)}
+
     def dispatch(self) -> None:
         """Begin to learn from what is due."""
+        self._let_go()
         for scope in list(self.learner.scopes.values()):
             partition = self.partition(scope.id)
             writer = self.writer_of(partition)

@@ -190,6 +190,8 @@ def test_grades_that_a_former_owner_owed_are_stated_once_what_is_open_goes_on(
     assert runtime.live(Life()) == Outcome()
     assert len(grades(runtime)) == 20
     assert live == [PARTITIONS] * 20
+    assert runtime.worker is not None
+    assert not any(runtime.worker.teacher.grading.values()), "what came back is not held"
 
 
 def test_what_is_graded_is_not_graded_anew_at_a_take_over(
