@@ -137,8 +137,10 @@ class LanceTable:
                 raise
 
         stream = pa.RecordBatchReader.from_batches(self.schema, parts())
+        # The library warns whoever writes over what is not there.
+        mode = "overwrite" if self.path.exists() else "create"
         made = connected(self.folder, writer()).create_table(
-            self.table.name, data=stream, schema=self.schema, mode="overwrite"
+            self.table.name, data=stream, schema=self.schema, mode=mode
         )
         made.set_unenforced_primary_key("key")
         self.handle = made

@@ -74,6 +74,9 @@ class TableSet:
 
     def flush(self, touched: Touched) -> int:
         """Write what changed, one commit a table. How many rows that were."""
+        # Somebody may have removed them: they would come back with the next start, or each with its next change.
+        for name in [name for name, each in self.open_tables.items() if not each.path.exists()]:
+            self.write_anew(name)
         # The first vectors, or vectors of another length, change the schema of every table that
         # has them.
         if self.source.state.dimensions != self.dimensions:

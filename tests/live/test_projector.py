@@ -135,6 +135,20 @@ def test_a_table_that_is_spoiled_while_it_is_followed_is_written_anew_at_the_end
     assert projected(path) == ([], sums)
 
 
+def test_tables_that_are_removed_while_the_log_is_followed_come_back_with_the_next_snapshot(
+    path: Path,
+) -> None:
+    with closing(SqliteLog(path)) as log:
+        projector = Projector(log)
+        projector.open()
+        before = {name: without_mark(path, name) for name in NAMES}
+        shutil.rmtree(tables_path(path))
+        projector.keep()
+        assert {name: without_mark(path, name) for name in NAMES} == before
+        projector.close()
+    assert projected(path)[0] == []
+
+
 def test_what_tables_keep_in_memory_does_not_grow_with_their_commits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,6 +197,15 @@ def opened_keys(folder: Path) -> set[str]:
     rows = lance.connected(folder).open_table(LESSONS.name).to_arrow().to_pylist()
     assert {row["key"] for row in rows} == {WATERMARK, *table.hashes}
     return {*table.hashes}
+
+
+def test_the_first_of_all_writes_warn_nobody(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    table = LanceTable(tmp_path, LESSONS, None)
+    for offset in (1, 2):
+        table.write_anew(lambda: lessons("L1"), offset)
+    assert capfd.readouterr().err == ""
 
 
 def test_a_table_that_is_written_anew_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
