@@ -296,20 +296,24 @@ def beside(
         return None
     mine = [ended[each.problem] for each in shared]
     found = [Outcome(float(each.right), each.calls, each.tokens) for each in mine]
-    held = sampled(run, found, [_own_vote(each, VOTES, orders) for each in shared])
+    votes = [_votes(each, orders) for each in shared]
+    held = sampled(run, found, [own[VOTES - 1] for own in votes])
     equal = max(round(held.chains or 0), 1)
-    if min(len(each.chains) for each in shared) >= equal:
-        other = sampled(run, found, [_own_vote(each, equal, orders) for each in shared])
+    if min(map(len, votes)) >= equal:
+        other = sampled(run, found, [own[equal - 1] for own in votes])
         held = replace(held, equal=equal, equal_gain=other.gain, equal_interval=other.gain_interval)
     return held, len(shared)
 
 
 # A dozen runs are held against the same problems, each on all of them and on those of each data set.
-@lru_cache(maxsize=16_384)
-def _own_vote(problem: Drawn, count: int, orders: int) -> Outcome:
-    """The vote of so many of one problem's chains, in the mean of all orders."""
-    drawn = [[Course.of(problem.ordered(turn)[:count])] for turn in range(orders)]
-    return _outcomes(vote_of(count), drawn)[0]
+@lru_cache(maxsize=4_096)
+def _votes(problem: Drawn, orders: int) -> tuple[Outcome, ...]:
+    """The votes of one chain, of two and so on up to all of one problem, each in the mean of all orders."""
+    drawn = [Course.of(problem.ordered(turn)) for turn in range(orders)]
+    return tuple(
+        mean_of([Outcome(float(each.right[at]), at + 1, each.tokens[at]) for each in drawn])
+        for at in range(len(problem.chains))
+    )
 
 
 @dataclass(frozen=True, slots=True)
