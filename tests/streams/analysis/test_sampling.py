@@ -303,7 +303,7 @@ def test_a_run_is_also_held_against_the_vote_of_as_many_chains_as_it_made_calls(
     assert found is not None
     assert found[0].equal == equal
     if equal is None:
-        assert found[0].equal_gain is found[0].equal_interval is None, "there are not so many"
+        assert (found[0].equal_gain, found[0].equal_interval) == (None, None), "too few"
         return
     right = fmean(list(winners(each.ordered(n)))[equal - 1] for each in torn for n in range(100))
     assert found[0].equal_gain == pytest.approx(1 - right)
