@@ -329,6 +329,7 @@ class Course:
 
     @classmethod
     def of(cls, chains: Sequence[Chain]) -> Course:
+        """The course of chains in the order in which they are drawn."""
         spent: list[int | None] = []
         for chain in chains:
             before = spent[-1] if spent else 0

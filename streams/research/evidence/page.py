@@ -88,6 +88,50 @@ def tables_of(
     found: Figures, hashes: Mapping[str, str], sizes: Mapping[str, int], block: Block
 ) -> str:
     """Everything that is told of one log, as Markdown, and what its part of the page asks for besides."""
+    roles: list[list[str]] = []
+    for role in found.roles:
+        read = share(role.read / role.first if role.first else None)
+        counts = (role.again, role.again_read, role.refused, role.cut)
+        roles.append([role.name, f"{role.first}", f"{role.read}", read, *map(str, counts)])
+    beside: list[list[str]] = []
+    for bank in found.beside:
+        of = f", {bank.dataset}" if bank.dataset else ""
+        head = (
+            f"Runs on the problems of `{bank.name}`{of}, each paired with the vote of five chains:"
+        )
+        # A run has ended some of the problems only: so each row says of how many it is.
+        rows = [
+            [
+                f"`{run.rule}`",
+                f"{problems}",
+                *_rule(run)[1:],
+                "–" if run.equal_gain is None else f"{100 * run.equal_gain:+.1f} ({run.equal})",
+                _spread(run.equal_interval, sign="+"),
+            ]
+            for run, problems in bank.runs
+        ]
+        beside.append([head, "", *table(_BESIDE, rows)])
+    turned = (pair.against(block.to) for pair in found.pairs)
+    pairs = [pair for pair in turned if pair is not None]
+    parts = [
+        _about(found),
+        runs_of(found),
+        *([confidence_of(found)] if found.sure else []),
+        *([table(_ROLES, roles)] if roles else []),
+        *(_bank(each) for each in found.banks),
+        *beside,
+        *map(_routed, found.routed),
+        *([_pairs(pairs)] if block.paired and pairs else []),
+        table(
+            ("segment", "bytes", "SHA-256"),
+            [[f"`{name}`", f"{sizes[name]:,}", f"`{each}`"] for name, each in hashes.items()],
+        ),
+    ]
+    return "\n\n".join("\n".join(part) for part in parts) + "\n"
+
+
+def runs_of(found: Figures) -> list[str]:
+    """A table of the runs of a log: how far each came, how often it was right, and what that took."""
     runs = [
         [
             f"`{row.name}`",
@@ -105,6 +149,11 @@ def tables_of(
         ]
         for row in found.rows
     ]
+    return table(_RUNS, runs)
+
+
+def confidence_of(found: Figures) -> list[str]:
+    """A table of how well each run's confidence tells right answers from wrong ones."""
     sure = [
         [
             f"`{each.run}`",
@@ -117,40 +166,7 @@ def tables_of(
         ]
         for each in found.sure
     ]
-    roles: list[list[str]] = []
-    for role in found.roles:
-        read = share(role.read / role.first if role.first else None)
-        counts = (role.again, role.again_read, role.refused, role.cut)
-        roles.append([role.name, f"{role.first}", f"{role.read}", read, *map(str, counts)])
-    beside: list[list[str]] = []
-    for bank in found.beside:
-        of = f", {bank.dataset}" if bank.dataset else ""
-        head = (
-            f"Runs on the problems of `{bank.name}`{of}, each paired with the vote of five chains:"
-        )
-        # A run has ended some of the problems only: so each row says of how many it is.
-        rows = [
-            [f"`{run.rule}`", f"{problems}", *_rule(run)[1:], *_equal(run)]
-            for run, problems in bank.runs
-        ]
-        beside.append([head, "", *table(_BESIDE, rows)])
-    turned = (pair.against(block.to) for pair in found.pairs)
-    pairs = [pair for pair in turned if pair is not None]
-    parts = [
-        _about(found),
-        table(_RUNS, runs),
-        *([table(_SURE, sure)] if sure else []),
-        *([table(_ROLES, roles)] if roles else []),
-        *(_bank(each) for each in found.banks),
-        *beside,
-        *map(_routed, found.routed),
-        *([_pairs(pairs)] if block.paired and pairs else []),
-        table(
-            ("segment", "bytes", "SHA-256"),
-            [[f"`{name}`", f"{sizes[name]:,}", f"`{each}`"] for name, each in hashes.items()],
-        ),
-    ]
-    return "\n\n".join("\n".join(part) for part in parts) + "\n"
+    return table(_SURE, sure)
 
 
 def _about(found: Figures) -> Sequence[str]:
@@ -249,13 +265,6 @@ _BESIDE = (
     "− vote of as many",
     "95 %",
 )
-
-
-def _equal(run: Sampled) -> list[str]:
-    """A run against the vote of as many chains as it made calls."""
-    if run.equal is None or run.equal_gain is None:
-        return ["–", "–"]
-    return [f"{100 * run.equal_gain:+.1f} ({run.equal})", _spread(run.equal_interval, sign="+")]
 
 
 _ROUTED = ("rule", "calls", "tokens", "right, %", "95 %", "− the run", "95 %", "tokens of its")
