@@ -40,7 +40,7 @@ def consumed(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> list[str]:
-    def opened(log: str | None) -> KafkaLog:
+    def opened(log: str | None, *, writes: bool) -> KafkaLog:
         return KafkaLog(runtime.place, home_of(runtime))
 
     monkeypatch.setattr(consume, "open_log", opened)
