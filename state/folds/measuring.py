@@ -55,7 +55,7 @@ class Met:
 
 
 def _marks(items: Sequence[MemoryItem], kinds: Sequence[str]) -> tuple[str, ...]:
-    return tuple([item.mark for item in items if not kinds or item.kind in kinds])
+    return tuple(item.mark for item in items if not kinds or item.kind in kinds)
 
 
 def met(closed: BatchClosed, reflection: Reflection, versions: Versions) -> Iterator[Met]:

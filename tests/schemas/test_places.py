@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from schemas.events.base import Event
 from schemas.events.codec import UnknownEvent
@@ -16,7 +18,7 @@ from schemas.events.episode import (
     TextKept,
 )
 from schemas.events.learning import PositionVoided, SubjectErased, TickPassed
-from schemas.places import EVENTS, LEARNING, stands
+from schemas.places import EVENTS, LEARNING, PLACES, stands
 from schemas.subjects import erasure_of, of_subject, own, subject_of
 from schemas.usage import NOTHING
 
@@ -64,6 +66,24 @@ def test_a_record_stands_where_records_of_its_kind_may(
 ) -> None:
     assert {topic for topic in (EVENTS, LEARNING) if stands(name, address, event, topic)} == topics
     assert stands(name, address, event) == bool(topics)
+
+
+@given(
+    st.sampled_from((SAID, CLOSED, TICK, VOID, EpisodeAdopted(), TextKept(text="x"))),
+    st.builds(
+        "{}{}".format,
+        st.sampled_from(("p/", "b/", "n/", "t/", "e/", "")),
+        st.text("pbn/d-s3", max_size=8),
+    ),
+    st.sampled_from(("3", "closed", "tick.3", "void.2", "adopted.x", "text", "")),
+)
+def test_no_place_is_passed_over_that_holds_a_record(event: Event, name: str, address: str) -> None:
+    """Only places of its sort of episode are looked at; each of all others would say no."""
+    every = PLACES[type(event)]
+    assert stands(name, address, event) == any(p.holds(name, address, event) for p in every)
+    for topic in (EVENTS, LEARNING):
+        wanted = any(p.topic == topic and p.holds(name, address, event) for p in every)
+        assert stands(name, address, event, topic) == wanted
 
 
 @pytest.mark.parametrize(
