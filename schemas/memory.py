@@ -56,6 +56,10 @@ class Label(NamedTuple):
     right: bool | None
 
 
+FIRST_RULE = "platt-isotonic@1"
+"""What fitted calibrators before rules had a second version: digests of labels under it do not name it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Labels:
     """The labels that calibrators rest on: those of one version, on top of those before."""
@@ -64,16 +68,21 @@ class Labels:
     digest: str
     new: tuple[Label, ...] = field(compare=False)
     before: Labels | None = field(compare=False, repr=False)
+    rule: str = FIRST_RULE
+    """What fits calibrators to all of them, as ``name@version``."""
 
     @classmethod
-    def on(cls, before: Labels | None, number: int, new: tuple[Label, ...]) -> Labels | None:
-        """The labels with some more; the same where there are none."""
+    def on(
+        cls, before: Labels | None, number: int, new: tuple[Label, ...], rule: str = FIRST_RULE
+    ) -> Labels | None:
+        """The labels with some more, under the rule of the batch that brought them; the same where there are none."""
         if not new:
             return before
         said = [[label.episode, label.confidence, label.right] for label in new]
         # Each version's digest builds on the one before, so that equal digests mean equal labels
-        # all the way down.
-        return cls(number, digest([before and before.digest, said]), new, before)
+        # all the way down, and calibrators that are fitted alike.
+        named = [] if rule == FIRST_RULE else [rule]
+        return cls(number, digest([before and before.digest, said, *named]), new, before, rule)
 
     def __iter__(self) -> Iterator[Label]:
         """The newest label of every episode."""

@@ -169,7 +169,9 @@ def load_batch(state: State, episode: str, body: bytes) -> None:
 def labels_body(labels: Labels) -> bytes:
     """The labels that one version added."""
     before = None if labels.before is None else labels.before.digest
-    return orjson.dumps([labels.number, before, [tuple(label) for label in labels.new]])
+    return orjson.dumps(
+        [labels.number, before, [tuple(label) for label in labels.new], labels.rule]
+    )
 
 
 class KeptLabels:
@@ -185,10 +187,10 @@ class KeptLabels:
         for key, body in rows:  # those before come first
             # Keys begin with scope and number, and so the labels that others build upon are made
             # first.
-            number, before, new = orjson.loads(body)
+            number, before, new, rule = orjson.loads(body)
             said = tuple(Label(name, tuple(whose), at, right) for name, whose, at, right in new)
             name = key.rpartition(".")[2]
-            self.found[name] = Labels(number, name, said, self.found.get(before))
+            self.found[name] = Labels(number, name, said, self.found.get(before), rule)
         return self.found.get(digest or "")
 
 

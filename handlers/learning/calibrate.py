@@ -1,7 +1,7 @@
 """Calibrators: from a stated confidence to the chance of being right, learned from grades.
 
-None under 30 labels, Platt scaling up to 200, isotonic regression above. All arithmetic is plain,
-in a fixed order, so that the same grades give the same numbers everywhere.
+None under 30 labels, Platt scaling up to 200, isotonic regression above. Neither falls: who says more is never
+given less. All arithmetic is plain, in a fixed order, so that the same grades give the same numbers everywhere.
 
 Source: design/vocabulary.md#confidence; Platt 1999; pool adjacent violators.
 """
@@ -16,15 +16,15 @@ from typing import TypeAlias
 
 from handlers.learning.elementary import exp, log
 from handlers.learning.metrics import Pairs
-from schemas.memory import Labels
+from schemas.memory import FIRST_RULE, Labels
 
 # Few labels fit only a curve of few parameters: two numbers up to ``MOST_PLATT`` labels, free
 # steps above, once there are enough to place them. Below ``LEAST`` either would tell of chance,
 # not of the policy. Labels are sorted before they are fitted, so that the order in which grades
 # came in changes nothing.
 
-RULE = "platt-isotonic@1"
-"""What calibrates, as ``name@version``: batches pin it."""
+RULE = "platt-isotonic@2"
+"""What calibrates, as ``name@version``: batches pin it. Under 1 a curve of Platt's could fall."""
 LEAST = 30
 """Labels below which there is no calibrator."""
 MOST_PLATT = 200
@@ -74,6 +74,21 @@ def fit(pairs: Pairs) -> Calibrator | None:
     return platt(pairs) if len(pairs) <= MOST_PLATT else isotonic(pairs)
 
 
+def rising(pairs: Pairs) -> Calibrator | None:
+    """The calibrator that so many labels allow, and none that falls: where Platt's would, the share that was right.
+
+    On a few dozen labels chance alone turns a curve round now and then, and who trusts the surest answers would be
+    led to the least sure. The maximum likelihood among curves that do not fall has then slope 0. One confidence
+    alone says nothing of a slope, and has none either.
+    """
+    made = fit(pairs)
+    if not isinstance(made, Platt) or (made.slope >= 0 and len({c for c, _ in pairs}) > 1):
+        return made
+    rights = sum(right for _, right in pairs)
+    high, low = _targets(rights, len(pairs))
+    return Platt(0.0, logit((rights * high + (len(pairs) - rights) * low) / len(pairs)))
+
+
 @lru_cache(maxsize=64)
 def calibrators(labels: Labels) -> Mapping[tuple[str, ...], Calibrator | None]:
     """The calibrator of each key, by all labels that a memory version holds."""
@@ -81,7 +96,8 @@ def calibrators(labels: Labels) -> Mapping[tuple[str, ...], Calibrator | None]:
     for label in sorted(labels):
         if label.right is not None:
             pairs.setdefault(label.key, []).append((label.confidence, label.right))
-    return {key: fit(known) for key, known in pairs.items()}
+    made = fit if labels.rule == FIRST_RULE else rising
+    return {key: made(known) for key, known in pairs.items()}
 
 
 def calibrated(labels: Labels | None, key: tuple[str, ...], confidence: float) -> float | None:
@@ -106,8 +122,7 @@ def sigmoid(value: float) -> float:
 
 def platt(pairs: Pairs) -> Platt:
     """Maximum likelihood by Newton's method, with Platt's smoothed targets."""
-    rights = sum(right for _, right in pairs)
-    high, low = (rights + 1) / (rights + 2), 1 / (len(pairs) - rights + 2)
+    high, low = _targets(sum(right for _, right in pairs), len(pairs))
     odds = {c: logit(c) for c in {c for c, _ in pairs}}
     points = [(odds[c], high if right else low) for c, right in pairs]
     slope, offset = 1.0, 0.0
@@ -117,6 +132,11 @@ def platt(pairs: Pairs) -> Platt:
         if max(map(abs, step)) < _CLOSE:
             break
     return Platt(slope, offset)
+
+
+def _targets(rights: int, labels: int) -> tuple[float, float]:
+    """What Platt has a curve aim at for right and for wrong answers: short of 1 and 0, by how many there are."""
+    return (rights + 1) / (rights + 2), 1 / (labels - rights + 2)
 
 
 def _newton(

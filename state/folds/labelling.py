@@ -90,9 +90,11 @@ class Labelling:
             if right is not known.right:
                 yield Label(episode, known.key, known.confidence, right)
 
-    def count(self, before: Labels | None, number: int, outcome: Outcome) -> Labels | None:
-        """The labels of the version that closes now."""
-        return Labels.on(before, number, tuple(self.changed(outcome)))
+    def count(
+        self, before: Labels | None, number: int, outcome: Outcome, rule: str
+    ) -> Labels | None:
+        """The labels of the version that closes now, under the rule that its batch named."""
+        return Labels.on(before, number, tuple(self.changed(outcome)), rule)
 
     def counted(self, labels: Labels | None, number: int) -> None:
         """A version holds these labels."""

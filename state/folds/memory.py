@@ -31,7 +31,7 @@ from schemas.events.learning import (
     Reflected,
 )
 from schemas.identity import learning_id, learning_parts
-from schemas.memory import Labels, Memory, MemoryItem
+from schemas.memory import FIRST_RULE, Labels, Memory, MemoryItem
 from schemas.outcome import Outcome
 from state.folds.forgetting import Forgetting, Records, stated, taught
 from state.folds.labelling import Labelling, without
@@ -209,7 +209,7 @@ class MemoryFold:
         # Labels are counted only where the batch asked for calibration when it was closed: what is
         # fitted later must not change what a version holds.
         if closed.calibration is not None:
-            labels = self.labelling.count(labels, number, self.outcome)
+            labels = self.labelling.count(labels, number, self.outcome, closed.calibration)
         words = [self.words[address] for address in closed.revised or ()]
         standing = ruled(previous.standing, ((word.name, word.change) for word in words))
         measures = self._measures(previous, standing, labels, closed, learned.facts, learned)
@@ -322,9 +322,9 @@ class MemoryFold:
         if previous.embedder != old.embedder:
             before = [old.item(lesson.id) or lesson for lesson in before]
         lessons = [*before, *self.kept(number), *learned.items(number)]
-        labels = Labels.on(
-            previous.labels, number, without(old.labels, number, self.forgetting.prefixes)
-        )
+        kept = without(old.labels, number, self.forgetting.prefixes)
+        rule = FIRST_RULE if old.labels is None else old.labels.rule
+        labels = Labels.on(previous.labels, number, kept, rule)
         words = old.standing.get("ruled", {})
         standing = overturning(ruled(previous.standing, words.items()), closed.overturned or ())
         again = learned.facts

@@ -148,3 +148,21 @@ def test_labels_of_many_versions_are_one_chain() -> None:
     assert len(list(labels)) == 40
     assert len(labels.new) == 10
     assert calibrators(labels)[KEY] is not None
+
+
+def test_a_version_keeps_the_rule_that_its_batch_named() -> None:
+    """Under the first rule the surest could be given least; logs that were written so stay as they were."""
+    told = Told(calibration="platt-isotonic@1")
+    names = [f"p/d/1-{at}/0" for at in range(40)]
+    for at, name in enumerate(names):
+        told.reflected(name, at / 40)
+        told.graded(name, "right" if at < 20 else "wrong")
+    told.closed(names)
+    turned = told.chance(1, 0.9)
+    assert turned is not None
+    assert turned < 0.1
+    told.calibration = RULE
+    told.batch(1)
+    level = told.chance(2, 0.9)
+    assert level == told.chance(2, 0.1)
+    assert told.chance(1, 0.9) == turned

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handlers.learning.calibrate import (
+    RULE,
     Isotonic,
     Platt,
     calibrated,
@@ -17,6 +19,7 @@ from handlers.learning.calibrate import (
     isotonic,
     logit,
     platt,
+    rising,
     sigmoid,
 )
 from schemas.identity import hash01
@@ -168,3 +171,61 @@ def test_confidences_that_hardly_differ_are_told_apart_where_their_answers_do() 
     assert made(0.51) == pytest.approx((30 * high + 10 * low) / 40, abs=1e-6)
     assert made(0.49) == pytest.approx((10 * high + 30 * low) / 40, abs=1e-6)
     assert made.offset == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_curve_that_would_fall_is_level_at_the_share_that_was_right() -> None:
+    pairs = [(0.9, at % 4 == 0) for at in range(20)] + [(0.3, at % 4 != 0) for at in range(20)]
+    turned, made = fit(pairs), rising(pairs)
+    assert isinstance(turned, Platt)
+    assert turned(0.3) > 0.6 > 0.4 > turned(0.9)
+    assert made is not None
+    assert made(0.1) == made(0.3) == made(0.9) == pytest.approx(0.5, abs=1e-9)
+    mostly = rising([(c, right or at % 2 == 0) for at, (c, right) in enumerate(pairs)])
+    assert mostly is not None
+    rights = sum(right or at % 2 == 0 for at, (_, right) in enumerate(pairs))
+    smoothed = (rights * (rights + 1) / (rights + 2) + (40 - rights) / (42 - rights)) / 40
+    assert mostly(0.9) == pytest.approx(smoothed, abs=1e-9)
+
+
+def test_one_confidence_says_nothing_of_others() -> None:
+    for at in (0.3, 0.9):
+        made = rising([(at, n % 4 == 0) for n in range(40)])
+        assert made is not None
+        assert made(0.01) == made(0.5) == made(0.99) == pytest.approx(0.25, abs=0.03)
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.booleans()), min_size=30, max_size=240))
+@settings(max_examples=60)
+def test_whoever_says_more_is_never_given_less(raw: list[tuple[int, bool]]) -> None:
+    pairs = [(n / 20, right) for n, right in raw]
+    made, free = rising(pairs), fit(pairs)
+    assert made is not None
+    said_of = [made(at / 50) for at in range(51)]
+    assert all(low <= high + 1e-12 for low, high in pairwise(said_of))
+    assert all(0 <= chance <= 1 for chance in said_of)
+    if isinstance(made, Platt):
+        # Nobody does better among those that do not fall.
+        assert isinstance(free, Platt)
+        for slope, offset in ((1e-2, 0), (0, 1e-2), (0, -1e-2), (1e-2, -1e-2)):
+            other = Platt(made.slope + slope, made.offset + offset)
+            assert loss(pairs, made) <= loss(pairs, other) + 1e-9
+    else:
+        assert made == free
+
+
+def test_labels_are_fitted_by_the_rule_of_the_batch_that_brought_them() -> None:
+    falling = tuple(Label(f"k{at}", ("k",), at / 40, at < 20) for at in range(40))
+    first, second = Labels.on(None, 1, falling), Labels.on(None, 1, falling, RULE)
+    assert first is not None
+    assert second is not None
+    assert first.rule == "platt-isotonic@1"
+    assert first.digest != second.digest
+    turned, level = (calibrated(each, ("k",), 0.9) for each in (first, second))
+    assert turned is not None
+    assert turned < 0.2
+    assert level == pytest.approx(0.5, abs=1e-6)
+    assert calibrated(second, ("k",), 0.1) == level
+    # Versions made before stay as they were, and what follows them is fitted anew as a whole.
+    assert Labels.on(first, 2, (), RULE) is first
+    later = Labels.on(first, 2, labels(1, "other"), RULE)
+    assert calibrated(later, ("k",), 0.9) == level
