@@ -135,8 +135,7 @@ def derive(block: Block) -> Derived:
             for folder in (block.bank, block.larger)
         )
         found = figures(log, chains, larger)
-        sizes = {file.name: file.stat().st_size for file in segments.files()}
-        tables = tables_of(found, segments.hashes(), sizes, block)
+        tables = tables_of(found, segments, block)
         return Derived(tables, found.diverged, found.banks, found.beside)
 
 

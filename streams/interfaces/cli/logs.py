@@ -120,12 +120,13 @@ def need_anything(log: SqliteLog) -> None:
 def pack(url: str | None, folder: str) -> int:
     """Write what a log holds beyond the segments of a folder as another one."""
     from streams.interfaces.cli.places import folder_of
+    from streams.interfaces.cli.provenance import build_and_machine
     from streams.research.evidence.segments import BadSegment, Segments
 
     log = open_log(url)
     need_anything(log)
     try:
-        added = Segments(folder_of(folder, "FOLDER")).add(log)
+        added = Segments(folder_of(folder, "FOLDER")).add(log, build_and_machine())
     except BadSegment as error:
         raise usage(str(error), field="FOLDER", error="log.segment") from error
     out("nothing new" if added is None else str(added))

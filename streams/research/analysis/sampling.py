@@ -30,7 +30,7 @@ from handlers.learning.metrics import any_of_n
 from handlers.learning.votes import gain, to_turn
 from schemas.identity import hash01
 from streams.research.analysis.intervals import chance_interval, mean_interval
-from streams.research.analysis.statistics import beta_share
+from streams.research.analysis.statistics import beta_share, mcnemar
 
 ORDERS = 100
 """Orders of a problem's chains that a rule is averaged over."""
@@ -94,6 +94,10 @@ class Sampled:
     equal_gain: float | None = None
     """How much more often it is right than the vote of as many."""
     equal_interval: Interval | None = None
+    p: float | None = None
+    """Of McNemar's exact test against the vote of the first five chains as they were drawn."""
+    equal_p: float | None = None
+    """Of that against the vote of the first as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +293,8 @@ def beside(
     """Another run's result on the problems of the bank that it has ended, and how many these are.
 
     Each problem is paired with its own vote of five, and with that of as many chains as the run made calls in the mean
-    of these problems; both in the mean of all orders. None where no problem is shared.
+    of these problems; both in the mean of all orders. McNemar's exact test needs votes that are right or wrong: those
+    of the first chains, as they were drawn. None where no problem is shared.
     """
     shared = [each for each in bank if each.problem in ended]
     if not shared or min(len(each.chains) for each in shared) < VOTES:
@@ -297,11 +302,20 @@ def beside(
     mine = [ended[each.problem] for each in shared]
     found = [Outcome(float(each.right), each.calls, each.tokens) for each in mine]
     votes = [_votes(each, orders) for each in shared]
-    held = sampled(run, found, [own[VOTES - 1] for own in votes])
+    first = [Course.of(each.chains).right for each in shared]
+
+    def exact(count: int) -> float:
+        both = [(one.right, own[count - 1]) for one, own in zip(mine, first, strict=True)]
+        return mcnemar(both.count((True, False)), both.count((False, True)))
+
+    held = replace(sampled(run, found, [own[VOTES - 1] for own in votes]), p=exact(VOTES))
     equal = max(round(held.chains or 0), 1)
     if min(map(len, votes)) >= equal:
         other = sampled(run, found, [own[equal - 1] for own in votes])
-        held = replace(held, equal=equal, equal_gain=other.gain, equal_interval=other.gain_interval)
+        held = replace(
+            held, equal=equal, equal_gain=other.gain, equal_interval=other.gain_interval,
+            equal_p=exact(equal),
+        )  # fmt: skip
     return held, len(shared)
 
 

@@ -24,6 +24,7 @@ from streams.research.analysis.report import number, share, table
 from streams.research.analysis.routing import Routed
 from streams.research.analysis.sampling import ORDERS, Sampled
 from streams.research.evidence.figures import Bank, Figures, Grader, Interval, Pair
+from streams.research.evidence.segments import Segments
 from streams.views.words import plural
 
 _MARK = re.compile(
@@ -84,9 +85,7 @@ def _parts(text: str) -> Iterator[tuple[re.Match[str] | None, str]]:
 # ── Tables ───────────────────────────────────────────────────────────────────────────────────
 
 
-def tables_of(
-    found: Figures, hashes: Mapping[str, str], sizes: Mapping[str, int], block: Block
-) -> str:
+def tables_of(found: Figures, segments: Segments, block: Block) -> str:
     """Everything that is told of one log, as Markdown, and what its part of the page asks for besides."""
     roles: list[list[str]] = []
     for role in found.roles:
@@ -97,16 +96,20 @@ def tables_of(
     for bank in found.beside:
         of = f", {bank.dataset}" if bank.dataset else ""
         head = (
-            f"Runs on the problems of `{bank.name}`{of}, each paired with the vote of five chains:"
+            f"Runs on the problems of `{bank.name}`{of}, each paired with the vote of five chains "
+            "(p: McNemar's exact test against the first chains as they were drawn):"
         )
         # A run has ended some of the problems only: so each row says of how many it is.
         rows = [
             [
                 f"`{run.rule}`",
                 f"{problems}",
-                *_rule(run)[1:],
+                *_rule(run)[1:-1],
+                number(run.p, 3),
+                _rule(run)[-1],
                 "–" if run.equal_gain is None else f"{100 * run.equal_gain:+.1f} ({run.equal})",
                 _spread(run.equal_interval, sign="+"),
+                number(run.equal_p, 3),
             ]
             for run, problems in bank.runs
         ]
@@ -122,12 +125,19 @@ def tables_of(
         *beside,
         *map(_routed, found.routed),
         *([_pairs(pairs)] if block.paired and pairs else []),
-        table(
-            ("segment", "bytes", "SHA-256"),
-            [[f"`{name}`", f"{sizes[name]:,}", f"`{each}`"] for name, each in hashes.items()],
-        ),
+        _segments(segments),
     ]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
+
+
+def _segments(segments: Segments) -> list[str]:
+    """A table of the files that a log is kept in."""
+    hashes, packers = segments.hashes(), segments.packers()
+    rows = [
+        [f"`{name}`", f"{size:,}", f"`{hashes[name]}`", packers[name]]
+        for name, size in segments.sizes().items()
+    ]
+    return table(("segment", "bytes", "SHA-256", "packed by"), rows)
 
 
 def runs_of(found: Figures) -> list[str]:
@@ -261,9 +271,11 @@ _BESIDE = (
     "95 %",
     "− vote of 5",
     "95 %",
+    "p",
     "tokens of its",
     "− vote of as many",
     "95 %",
+    "p",
 )
 
 

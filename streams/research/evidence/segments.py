@@ -1,7 +1,7 @@
 """A log as compressed segments in a folder: each holds what came since the one before, and never changes.
 
 So a long run can be handed over while it goes on, its machine may be lost, and a version control system keeps
-each byte once. A segment is the JSON Lines of ``log cat``, under xz.
+each byte once. A segment is the JSON Lines of ``log cat``, under xz. A line of text beside it says what packed it.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
 ENDING = ".jsonl.xz"
+MOST_SAID = 400
+"""Characters of the line that says what packed a segment."""
 
 
 class BadSegment(ValueError):
@@ -55,6 +57,31 @@ class Segments:
     def hashes(self) -> dict[str, str]:
         """The SHA-256 of each segment by its name."""
         return {file.name: sha256(file.read_bytes()).hexdigest() for file in self.files()}
+
+    def sizes(self) -> dict[str, int]:
+        """The bytes of each segment by its name."""
+        return {file.name: file.stat().st_size for file in self.files()}
+
+    def packers(self) -> dict[str, str]:
+        """What packed each segment, by its name: the build and the machine, as somebody wrote them down.
+
+        Unknown where nobody did. Raises ``BadSegment`` for anything but a printable line of at most
+        ``MOST_SAID`` characters.
+        """
+        found: dict[str, str] = {}
+        for file in self.files():
+            beside = _said_beside(file)
+            try:
+                text = beside.read_text(encoding="utf-8") if beside.exists() else "unknown\n"
+            except UnicodeDecodeError as error:
+                raise BadSegment(f"{beside}: {error}") from error
+            said = text.removesuffix("\n")
+            if text == said or not said.isprintable() or not 0 < len(said) <= MOST_SAID:
+                raise BadSegment(
+                    f"{beside}: not a line of at most {MOST_SAID} printable characters"
+                )
+            found[file.name] = said
+        return found
 
     def lines(self) -> Iterator[dict[str, Any]]:
         """Every line of all segments. Raises ``BadSegment`` for one that cannot be read."""
@@ -87,8 +114,10 @@ class Segments:
         log.unlock()
         return count
 
-    def add(self, log: SqliteLog) -> Path | None:
+    def add(self, log: SqliteLog, by: str = "unknown") -> Path | None:
         """Write what the log holds beyond these segments as the next one; nothing where there is nothing new.
+
+        ``by`` says what packs it.
 
         Raises ``BadSegment`` where the segments are not of this log, what is new does not fit into one, or somebody
         else packs into this folder.
@@ -112,6 +141,8 @@ class Segments:
             try:
                 # A segment is written once and kept for ever, so time is spent on its size.
                 part.write_bytes(lzma.compress(b"".join(packed), preset=9 | lzma.PRESET_EXTREME))
+                # Before the segment: whoever is stopped in between packs again, and writes it anew.
+                _said_beside(file).write_text(f"{by}\n", encoding="utf-8")
                 part.rename(file)
             finally:
                 part.unlink(missing_ok=True)
@@ -157,3 +188,7 @@ def alone_in(folder: Path) -> Generator[None]:
 
 def _name(number: int) -> str:
     return f"{number:04}{ENDING}"
+
+
+def _said_beside(segment: Path) -> Path:
+    return segment.with_name(segment.name.removesuffix(ENDING) + ".txt")

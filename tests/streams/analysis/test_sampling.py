@@ -309,6 +309,21 @@ def test_a_run_is_also_held_against_the_vote_of_as_many_chains_as_it_made_calls(
     assert found[0].equal_gain == pytest.approx(1 - right)
 
 
+def test_the_exact_test_is_against_the_first_chains_as_they_were_drawn() -> None:
+    """Seven problems are missed by the first five chains and not by all eight; an eighth only by the run."""
+    known = bank(*["aaaxxxxx"] * 7, "xxxxxxxx", "aaaaaaaa")
+    ended = {f"{at}": Ended(at < 7, 8, 50) for at in range(9)}
+    found = beside(known, "run", ended)
+    assert found is not None
+    assert found[0].p == pytest.approx(2 * (1 + 8) / 2**8), (
+        "one of eight that differ, and its mirror"
+    )
+    assert (found[0].equal, found[0].equal_p) == (8, 1.0), "one differs: nobody could tell"
+    dearer = beside(known, "run", {name: Ended(each.right, 9, 50) for name, each in ended.items()})
+    assert dearer is not None
+    assert (dearer[0].p, dearer[0].equal_p) == (found[0].p, None)
+
+
 def test_a_run_whose_tokens_are_unknown_has_no_price_and_without_shared_problems_none_is_told() -> (
     None
 ):

@@ -13,6 +13,7 @@ from streams.research.analysis.routing import Routed
 from streams.research.analysis.sampling import Sampled
 from streams.research.evidence.figures import Beside, Figures, Pair, Row, Sure, figures, sure
 from streams.research.evidence.page import Block, tables_of
+from streams.research.evidence.segments import Segments
 from streams.runtime.embedded.log import SqliteLog
 from tests.streams.bench.worlds import case
 from tests.streams.cli.calling import call
@@ -112,12 +113,12 @@ def test_a_run_of_two_models_is_held_against_thresholds_at_its_price(tmp_path: P
     assert call("evidence", page).code == 0
 
 
-def test_each_table_says_what_its_figures_are() -> None:
+def test_each_table_says_what_its_figures_are(tmp_path: Path) -> None:
     """Without a log: a run of two models, its confidence, two pairs of which one is asked for, and unknown numbers."""
     own = Sampled("cascade", 2.25, 1234.5, 0.5, (0.25, 0.75))
     rule = Sampled(
-        "vote of 3", 3.0, None, 0.4, None, -0.1, (-0.2, 0.05), 0.4, 3, -0.15, (-0.3, 0.1)
-    )
+        "vote of 3", 3.0, None, 0.4, None, -0.1, (-0.2, 0.05), 0.4, 3, -0.15, (-0.3, 0.1), 0.5, 0.0625
+    )  # fmt: skip
     known = Figures(
         rows=(Row("cot C=8", 3, 1, 2, 2, (0.5, 1.0), 1.5, 100.4, 1, 2 / 3, None),),
         sure=(Sure("cot C=8", "stated", 2, 0.1234, (0.05, 0.2), 0.25, (1.0, 0.5, 0.5, 0.5)),),
@@ -138,9 +139,11 @@ def test_each_table_says_what_its_figures_are() -> None:
         diverged=(),
         other_builds=0,
     )
-    lines = tables_of(known, {"0001": "ab"}, {"0001": 1_000}, Block(Path(), "", None, None)).split(
-        "\n"
-    )
+    (tmp_path / "0001.jsonl.xz").write_bytes(b"x" * 1_000)
+    (tmp_path / "0001.txt").write_text("a build on a | machine\n")
+    (tmp_path / "0002.jsonl.xz").write_bytes(b"x")
+    kept = Segments(tmp_path)
+    lines = tables_of(known, kept, Block(Path(), "", None, None)).split("\n")
     assert (
         "| `cot C=8` | 3 | 2 | 2 | 100.0 % | 50.0–100.0 | 1.5 | 100 (1 unknown) | 66.7 % | – | 1 |"
         in lines
@@ -149,13 +152,19 @@ def test_each_table_says_what_its_figures_are() -> None:
         "| `cot C=8` | stated | 2 | 0.123 | 0.050–0.200 | 0.250 | 100.0 | 50.0 | 50.0 | 50.0 |"
         in lines
     )
-    told = "| 3.00 | – | 40.0 | – | -10.0 | -20.0 to +5.0 | 40.0 % |"
-    assert f"| `vote of 3` | 20 {told} -15.0 (3) | -30.0 to +10.0 |" in lines
+    told = "| 3.00 | – | 40.0 | – | -10.0 | -20.0 to +5.0 |"
+    held = f"| `vote of 3` | 20 {told} 0.500 | 40.0 % | -15.0 (3) | -30.0 to +10.0 | 0.062 |"
+    assert held in lines
     assert "| `cascade` | 2.25 | 1,234 | 50.0 | 25.0–75.0 | – | – | – |" in lines
-    assert f"| vote of 3 {told}" in lines
+    assert f"| vote of 3 {told} 40.0 % |" in lines
+    assert (
+        f"| `0001.jsonl.xz` | 1,000 | `{kept.hashes()['0001.jsonl.xz']}` | a build on a \\| machine |"
+        in lines
+    )
+    assert lines[-2].endswith("| unknown |"), "nobody wrote down what packed the second"
     assert any("on 7 problems of both banks" in each and "at 2.5 of" in each for each in lines)
-    assert not any("McNemar" in each for each in lines), "nobody asked for pairs"
+    assert not any("Runs on the same problems" in each for each in lines), "nobody asked for pairs"
     asked = Block(Path(), "", None, None, paired=True, to="cot")
-    paired = tables_of(known, {}, {}, asked).partition("McNemar")[2]
+    paired = tables_of(known, kept, asked).partition("Runs on the same problems")[2]
     assert "| `io` | `cot C=8` | 10 | 1 | 3 | -20.0 |" in paired
     assert "`mc2`" not in paired

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import lzma
+import re
 import tracemalloc
 from contextlib import closing
 from pathlib import Path
+from platform import node, system
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streams.interfaces.cli.provenance import machine
 from streams.replay.digest import log_digest
 from streams.research.evidence import segments as module
 from streams.research.evidence.segments import BadSegment, Segments
@@ -80,6 +83,41 @@ def test_a_worker_goes_on_with_what_was_kept(tmp_path: Path) -> None:
     other = call("log", "pack", kept, "--log", log)
     assert other.code == 2, "the first log has not what the second came to"
     assert "another log" in other.err
+
+
+def test_beside_each_segment_stands_what_packed_it(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    assert call("log", "pack", kept, "--log", made()).code == 0
+    said = Segments(kept).packers()["0001.jsonl.xz"]
+    assert (kept / "0001.txt").read_text() == f"{said}\n"
+    assert re.fullmatch(r"metalogue [\d.]+ of \S+ on \S.*, \d+ processors?, \w+", said)
+    assert node() not in said, "no host is named"
+    (kept / "0001.txt").unlink()
+    assert Segments(kept).packers() == {"0001.jsonl.xz": "unknown"}
+
+
+@pytest.mark.parametrize(
+    "said", ["", "\n", "no end of line", "two\nlines\n", "a\x1b[31mred\n", "x" * 401 + "\n", b"\xff\n"]
+)  # fmt: skip
+def test_what_is_no_line_of_text_says_not_what_packed_a_segment(
+    said: str | bytes, tmp_path: Path
+) -> None:
+    (tmp_path / "0001.jsonl.xz").write_bytes(b"")
+    (tmp_path / "0001.txt").write_bytes(said.encode() if isinstance(said, str) else said)
+    with pytest.raises(BadSegment, match=r"0001\.txt"):
+        Segments(tmp_path).packers()
+    (tmp_path / "0001.txt").write_text("x" * 400 + "\n")
+    assert Segments(tmp_path).packers() == {"0001.jsonl.xz": "x" * 400}
+
+
+def test_a_machine_is_named_by_its_processor_or_by_what_the_system_knows(tmp_path: Path) -> None:
+    (tmp_path / "cpuinfo").write_text(
+        "processor\t: 0\nmodel name\t: Some CPU @ 2 GHz \nflags\t: a\n"
+    )
+    assert machine(tmp_path / "cpuinfo").startswith("Some CPU @ 2 GHz, ")
+    elsewhere = machine(tmp_path / "none")
+    assert elsewhere.split(", ")[0]
+    assert elsewhere.endswith(f", {system()}")
 
 
 def test_what_is_there_is_not_written_over(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ all: it is read from the log alone and asks no model.
 from __future__ import annotations
 
 import shlex
-import subprocess
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -31,6 +30,7 @@ from streams.interfaces.cli.opening import is_missing, open_log
 from streams.interfaces.cli.output import out, out_json, say
 from streams.interfaces.cli.places import folder_of
 from streams.interfaces.cli.prompting import reworded
+from streams.interfaces.cli.provenance import commit
 from streams.interfaces.cli.setup import Models, WorkerConfig, world_of
 from streams.interfaces.cli.spending import Spending
 from streams.research.analysis.plots import Form, files
@@ -369,21 +369,6 @@ def _reported(
         if has_fits(recipe):
             finished(world, add_fits(results, world.embedder))
         return report(recipe, results, planner.sources, provenance)
-
-
-def commit() -> str:
-    """The commit of this checkout, with a mark if files were changed since; else unknown."""
-    # A figure is of the code that made it: the version alone would not tell a
-    # changed checkout from it.
-    here = Path(__file__).parent
-    try:
-        told = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"],
-            cwd=here, capture_output=True, text=True, timeout=10, check=False,
-        )  # fmt: skip
-    except OSError:
-        return "unknown"
-    return told.stdout.strip() or "unknown"
 
 
 def write(made: Mapping[str, Any], folder: Path, name: str, form: Form | None) -> list[Path]:
