@@ -12,6 +12,7 @@ from state.folds.remeasuring import sought_by
 from streams.interfaces.cli.errors import OK, usage
 from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.output import out, out_json
+from streams.interfaces.cli.places import text_of
 from streams.interfaces.cli.setup import Models, backbone_config, embedder_of
 from streams.interfaces.cli.show.library import Library, ScopeHistory
 from streams.runtime.embedded.queries import episodes
@@ -29,6 +30,7 @@ def change(
     json: bool,
 ) -> int:
     """Put the choice on record; the next worker makes the vectors anew. The exit code."""
+    by, reason = text_of(by, "--by"), text_of(reason, "--reason")
     name = embedder_of(wanted, backbone_config(Models())).name
     with closing(open_log(log, writes=True)) as opened:
         library = Library.read(opened)

@@ -85,3 +85,5 @@ def test_words_that_are_no_text_are_refused(folder: Path) -> None:
     assert (forgot.code, forgot.err) == (2, "--by: not UTF-8 [usage, exit 2]\n")
     long = call("lessons", "retire", item, "--reason", r"\frac{" * 2_000, "--log", made())
     assert (long.code, long.err) == (2, "--reason: longer than 10,000 characters [usage, exit 2]\n")
+    embed = call("lessons", "embed", "hash@1", "--reason", "x" * 10_001, "--log", made())
+    assert (embed.code, embed.err) == (long.code, long.err)
