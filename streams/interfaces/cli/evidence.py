@@ -15,6 +15,7 @@ from streams.interfaces.cli.errors import DIVERGED, OK, CliError, usage
 from streams.interfaces.cli.output import complain, out, out_json
 from streams.interfaces.cli.places import refused
 from streams.research.analysis.plots import MISSING, THEMES, can_draw, drawn
+from streams.research.evidence import summary as summaries
 from streams.research.evidence.figures import Bank, Beside, figures
 from streams.research.evidence.page import Block, blocks, plot_of, renewed, tables_of
 from streams.research.evidence.segments import BadSegment, Segments
@@ -36,10 +37,10 @@ def evidence(page: str, *, write: bool, json: bool, plots: str | None = None) ->
         raise usage(
             f"no page at {page}", field="PAGE", hint="Name one: metalogue evidence PAGE"
         ) from error
-    if not shown:
+    asked = {block.folder: block for block in shown if block.folder.suffix != summaries.ENDING}
+    if not asked:
         raise usage(f"{page} names no logs", field="PAGE", hint="<!-- evidence: FOLDER -->")
     try:
-        asked = {block.folder: block for block in shown}
         if len(asked) == 1:
             read = {folder: derive(block) for folder, block in asked.items()}
         else:
@@ -48,6 +49,11 @@ def evidence(page: str, *, write: bool, json: bool, plots: str | None = None) ->
             with ProcessPoolExecutor(mp_context=get_context("spawn")) as others:
                 found = others.map(derive, asked.values())
                 read = dict(zip(asked, found, strict=True))
+        read |= {
+            block.folder: _summed(block.folder, read)
+            for block in shown
+            if block.folder not in asked
+        }
     except BadSegment as error:
         raise CliError(str(error), error="log.segment", exit=DIVERGED) from error
     derived = {folder: each.tables for folder, each in read.items()}
@@ -64,11 +70,12 @@ def evidence(page: str, *, write: bool, json: bool, plots: str | None = None) ->
 def _told(page: str, shown: Sequence[Block], read: Mapping[Path, Derived], *, json: bool) -> int:
     """Say what was derived and what of the page differs from it; the exit code."""
     derived = {folder: each.tables for folder, each in read.items()}
+    count = sum(folder.suffix != summaries.ENDING for folder in read)
     diverged = [where for each in read.values() for where in each.diverged]
     odd = [block for block in shown if block.tables != derived[block.folder]]
     if json:
         differing = {"differ": [str(block.folder) for block in odd], "diverged": diverged}
-        out_json({"logs": len(read), **differing, "model_calls": 0})
+        out_json({"logs": count, **differing, "model_calls": 0})
         return DIVERGED if odd or diverged else OK
     for folder, tables in derived.items():
         out(f"{folder.name}\n\n{tables}")
@@ -86,10 +93,10 @@ def _told(page: str, shown: Sequence[Block], read: Mapping[Path, Derived], *, js
     if odd or diverged:
         # Places that diverge count as failure although every figure agrees: the page would then
         # say what this build would not do any more.
-        said = f"{len(odd)} of {plural(len(shown), 'log')} with other figures than {page}"
+        said = f"{len(odd)} of {plural(len(shown), 'part')} with other figures than {page}"
         out(f"{said}, {len(diverged)} places diverge, 0 model calls")
         return DIVERGED
-    out(f"{plural(len(read), 'log')}, every figure of {page} derived again, 0 model calls")
+    out(f"{plural(count, 'log')}, every figure of {page} derived again, 0 model calls")
     return OK
 
 
@@ -137,6 +144,13 @@ def derive(block: Block) -> Derived:
         found = figures(log, chains, larger)
         tables = tables_of(found, segments, block)
         return Derived(tables, found.diverged, found.banks, found.beside)
+
+
+def _summed(file: Path, read: Mapping[Path, Derived]) -> Derived:
+    """The table that a file asks for of what was derived of all logs. Raises ``BadSegment``."""
+    banks = {folder.name: each.banks for folder, each in read.items()}
+    beside = {folder.name: each.beside for folder, each in read.items()}
+    return Derived(summaries.table_of(file, banks, beside), ())
 
 
 def _restored(folder: Path, opened: ExitStack) -> tuple[SqliteLog, Segments]:

@@ -18,7 +18,7 @@ Source: Wang et al. 2023 (votes); Aggarwal et al. 2023, § 3 (stopping early, by
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from heapq import heapify, heappop, heappush
@@ -275,10 +275,10 @@ def evaluate(bank: Sequence[Drawn], orders: int = ORDERS) -> list[Sampled]:
     size = min((len(each.chains) for each in bank), default=0)
     if not size:
         return []
-    drawn = [[Course.of(each.ordered(turn)[:size]) for each in bank] for turn in range(orders)]
-    outcomes = {name: _outcomes(rule, drawn) for name, rule in rules(size).items()}
-    standard = outcomes.get(STANDARD)
-    found = [sampled(name, each, standard) for name, each in outcomes.items()]
+    known = rules(size)
+    came_to = dict(zip(known, outcomes(bank, known.values(), size, orders), strict=True))
+    standard = came_to.get(STANDARD)
+    found = [sampled(name, each, standard) for name, each in came_to.items()]
     # A ceiling, which no rule that cannot tell right chains from wrong ones reaches.
     for count in (n for n in (5, 10, 16) if n <= size):
         chances = [any_of_n([chain.right for chain in each.chains], count) for each in bank]
@@ -354,17 +354,23 @@ class Course:
         return cls(kinds, tuple(winners(chains)), tuple(spent))
 
 
-def _outcomes(rule: Rule, orders: Sequence[Sequence[Course]]) -> list[Outcome]:
-    """Each problem's, in the bank's order, in the mean of all orders of its chains."""
-    found: list[list[Outcome]] = [[] for _ in orders[0]]
-    for drawn in orders:
-        # A rule is asked for all problems at once: one that
-        # shares calls out must see them beside each other.
-        counts = rule([each.kinds for each in drawn])
-        for mine, each, count in zip(found, drawn, counts, strict=True):
-            at = count - 1
-            mine.append(Outcome(float(each.right[at]), count, each.tokens[at]))
-    return [mean_of(mine) for mine in found]
+def outcomes(
+    bank: Sequence[Drawn], wanted: Iterable[Rule], size: int, orders: int
+) -> list[list[Outcome]]:
+    """By rule and problem what it comes to, in the order of the bank, in the mean of all orders of ``size`` chains."""
+    turns = [[Course.of(each.ordered(turn)[:size]) for each in bank] for turn in range(orders)]
+    found: list[list[Outcome]] = []
+    for rule in wanted:
+        mine: list[list[Outcome]] = [[] for _ in bank]
+        for drawn in turns:
+            # A rule is asked for all problems at once: one that
+            # shares calls out must see them beside each other.
+            counts = rule([each.kinds for each in drawn])
+            for came_to, each, count in zip(mine, drawn, counts, strict=True):
+                at = count - 1
+                came_to.append(Outcome(float(each.right[at]), count, each.tokens[at]))
+        found.append([mean_of(each) for each in mine])
+    return found
 
 
 def mean_of(orders: Sequence[Outcome]) -> Outcome:
@@ -442,7 +448,9 @@ def select(
     The chance of a problem's vote comes from a calibrator that was fitted to the votes of all other problems, in the
     same order of chains. Nothing is told of a bank that is too small to fit one.
     """
-    for count in counts if bank else ():
+    size = min((len(each.chains) for each in bank), default=0)
+    # A bank of eight cannot tell what sixteen votes would have come to.
+    for count in sorted({min(count, size) for count in counts}) if bank else ():
         votes = [[winner(each.ordered(turn)[:count]) for each in bank] for turn in range(FITTED)]
         chances = [_chances(each) for each in votes]
         if any(None in each for each in chances):

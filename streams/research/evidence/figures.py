@@ -26,6 +26,7 @@ from streams.engine.policies import find
 from streams.replay.unread import How, unread
 from streams.replay.verify import Verifier
 from streams.research.analysis.cases import Case, Reading, name_of, read, role_of
+from streams.research.analysis.equal_price import Priced, priced
 from streams.research.analysis.figures import confidences
 from streams.research.analysis.intervals import of_outcomes
 from streams.research.analysis.routing import Routed, routed
@@ -134,6 +135,8 @@ class Beside:
     name: str
     dataset: str | None
     runs: tuple[tuple[Sampled, int], ...]
+    priced: tuple[Priced, ...] = ()
+    """Each at its own price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,11 +381,12 @@ def runs_beside(cases: Sequence[Case], banked: Sequence[Case]) -> Iterator[Besid
     by_name = _ended(cases)
     found: list[Beside] = []
     for bank, dataset, drawn, _ in _held(banked):
-        others = ((name, ended) for name, ended in by_name.items() if name != bank)
+        others = [(name, ended) for name, ended in by_name.items() if name != bank]
         held = (beside(drawn, name, ended) for name, ended in others)
         runs = tuple(each for each in held if each is not None)
         if runs:
-            found.append(Beside(bank, dataset, runs))
+            at_price = (priced(drawn, name, ended) for name, ended in others)
+            found.append(Beside(bank, dataset, runs, tuple(filter(None, at_price))))
     # Runs on one of a bank's sets would be shown twice: once among all problems, and once among those of the set.
     of_sets = [(each.name, each.runs) for each in found if each.dataset is not None]
     yield from (

@@ -3,8 +3,8 @@
 A mark names the folder of a log's segments, from the page's own place; `FOLDER with BANK` holds its runs against
 another log's chains, `FOLDER with BANK or LARGER` also against fixed rules of when to ask a larger model, whose chains
 lie there, `FOLDER paired` holds them against each other, and `FOLDER paired to POLICY` against the runs of that one.
-What stands between it and the end mark is written by `metalogue evidence --write`, and by nobody else; `metalogue
-evidence` derives it again and compares.
+A mark that names a `.yaml` file stands for a summary of the others. What stands between it and the end mark is written
+by `metalogue evidence --write`, and by nobody else; `metalogue evidence` derives it again and compares.
 """
 
 # Prose and tables share a page, because figures without their circumstances mislead. Only what
@@ -16,9 +16,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from streams.answering.models import ggufs
+from streams.research.analysis.equal_price import Priced
 from streams.research.analysis.plots import Plot
 from streams.research.analysis.report import number, share, table
 from streams.research.analysis.routing import Routed
@@ -114,6 +116,7 @@ def tables_of(found: Figures, segments: Segments, block: Block) -> str:
             for run, problems in bank.runs
         ]
         beside.append([head, "", *table(_BESIDE, rows)])
+        beside += [_priced(bank.name, bank.priced)] if bank.priced else []
     turned = (pair.against(block.to) for pair in found.pairs)
     pairs = [pair for pair in turned if pair is not None]
     parts = [
@@ -131,13 +134,17 @@ def tables_of(found: Figures, segments: Segments, block: Block) -> str:
 
 
 def _segments(segments: Segments) -> list[str]:
-    """A table of the files that a log is kept in."""
+    """A table of the files that a log is kept in, and of its recipe where one of its name lies beside the folder."""
     hashes, packers = segments.hashes(), segments.packers()
+    recipe = segments.folder.with_name(f"{segments.folder.name}.yaml")
     rows = [
         [f"`{name}`", f"{size:,}", f"`{hashes[name]}`", packers[name]]
         for name, size in segments.sizes().items()
     ]
-    return table(("segment", "bytes", "SHA-256", "packed by"), rows)
+    if recipe.exists():
+        said = recipe.read_bytes()
+        rows.append([f"`{recipe.name}`", f"{len(said):,}", f"`{sha256(said).hexdigest()}`", "–"])
+    return table(("file", "bytes", "SHA-256", "packed by"), rows)
 
 
 def runs_of(found: Figures) -> list[str]:
@@ -277,6 +284,34 @@ _BESIDE = (
     "95 %",
     "p",
 )
+
+
+_PRICED = ("run", "problems", "tokens", "− votes", "95 %", "− until some agree", "95 %")
+
+
+def _priced(bank: str, runs: Sequence[Priced]) -> list[str]:
+    """Runs at their own price."""
+    head = (
+        f"The same at each run's own price: against votes of the chains of `{bank}`, and against as many until two, "
+        "three or four agree, two neighbouring rules mixed so that the tokens are the run's:"
+    )
+    rows = [
+        [
+            f"`{each.run}`",
+            f"{each.problems}",
+            number(each.tokens, 0),
+            *(
+                cell
+                for side in (each.votes, each.agreed)
+                for cell in (
+                    "–" if side is None else f"{100 * side.gain:+.1f}",
+                    _spread(None if side is None else side.interval, sign="+"),
+                )
+            ),
+        ]
+        for each in runs
+    ]
+    return [head, "", *table(_PRICED, rows)]
 
 
 _ROUTED = ("rule", "calls", "tokens", "right, %", "95 %", "− the run", "95 %", "tokens of its")

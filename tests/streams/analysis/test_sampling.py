@@ -195,6 +195,12 @@ def test_a_vote_that_is_withheld_where_few_agree() -> None:
     assert 0.8 < low < high == 1, "thirty right ones of thirty"
 
 
+def test_no_vote_is_told_of_more_chains_than_the_bank_holds() -> None:
+    known = [bank(*[letters] * 40) for letters in ("xxxxx", "xxxxxxxx")]
+    told = [[each.chains for each in select(one, (5, 16), (0.5,))] for one in known]
+    assert told == [[5], [5, 8]]
+
+
 def test_a_level_that_no_vote_reaches_answers_nothing() -> None:
     [found] = select(bank(*["aabcd"] * 40), (5,), (0.9,))
     assert (found.answered, found.right, found.interval) == (0, None, None)

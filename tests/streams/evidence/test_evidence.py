@@ -169,7 +169,7 @@ def test_a_figure_that_somebody_changed_is_found(page: Path) -> None:
         page.write_text(text[:at] + str((int(text[at]) + 1) % 10) + text[at + 1 :])
         found = derived(page)
         assert found.code == 3
-        assert "1 of 1 log with other figures" in found.lines[-1]
+        assert "1 of 1 part with other figures" in found.lines[-1]
         assert figure.group() in found.err
 
 
