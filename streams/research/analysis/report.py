@@ -61,18 +61,19 @@ def _steps(steps: Sequence[Mapping[str, Any]]) -> list[list[str]]:
                 str(each["batch"]),
                 f"{each['right']} of {each['graded']}" + (f" ({left} not graded)" if left else ""),
                 share(each["accuracy"]),
-                _between(each["accuracy_interval"], share),
+                between(each["accuracy_interval"], share),
                 number(each["calls"], 1),
-                _between(each["calls_interval"], lambda bound: number(bound, 1)),
+                between(each["calls_interval"], lambda bound: number(bound, 1)),
                 number(each["tokens"], 0) + known,
-                _between(each["tokens_interval"], lambda bound: number(bound, 0)),
+                between(each["tokens_interval"], lambda bound: number(bound, 0)),
                 f"{each['lessons']:,}",
             ]
         )
     return rows
 
 
-def _between(interval: Sequence[float] | None, said: Callable[[float], str]) -> str:
+def between(interval: Sequence[float] | None, said: Callable[[float], str]) -> str:
+    """An interval's ends as they are ``said``; a dash where it is unknown."""
     return "–" if interval is None else "–".join(said(bound) for bound in interval)
 
 
@@ -90,7 +91,7 @@ def _overview(runs: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
                 name,
                 str(problems),
                 share(figures["accuracy"]) + _of(figures["graded"], problems),
-                _between(figures["accuracy_interval"], share),
+                between(figures["accuracy_interval"], share),
                 share(figures["coverage"]),
                 str(figures["commission"]),
                 str(figures["omission"]),
