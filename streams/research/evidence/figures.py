@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from math import fsum
 from typing import TYPE_CHECKING, TypeAlias
@@ -42,6 +42,7 @@ from streams.research.analysis.sampling import (
 )
 from streams.research.analysis.statistics import least_found, mcnemar, paired_interval
 from streams.research.bench.sampled import samples
+from streams.research.evidence.learned import Learned, learned
 from streams.runtime.embedded.queries.counts import span_ms
 
 if TYPE_CHECKING:
@@ -220,6 +221,7 @@ class Figures:
     diverged: tuple[str, ...]
     other_builds: int
     """Episodes of policies, or versions of them, that are not in this build."""
+    learned: Learned = field(default_factory=Learned)
 
 
 def figures(
@@ -234,7 +236,8 @@ def figures(
     banked = cases if bank is None else _cases(read(bank))
     replies = [record.event for record in log.records(kinds=("completed",))]
     said = [event for event in replies if isinstance(event, Completed)]
-    checked = Verifier(log, find).run()
+    verifier = Verifier(log, find)
+    checked = verifier.run()
     first, last = span_ms(log)
 
     return Figures(
@@ -258,6 +261,7 @@ def figures(
         facts=checked.facts,
         diverged=tuple(f"{each.episode} at {each.address}" for each in checked.diverged),
         other_builds=len(checked.unverifiable),
+        learned=learned(log, reading, cases, verifier.learner),
     )
 
 
