@@ -25,6 +25,8 @@ from schemas.memory import FIRST_RULE, Labels
 
 RULE = "platt-isotonic@2"
 """What calibrates, as ``name@version``: batches pin it. Under 1 a curve of Platt's could fall."""
+RULES = frozenset({FIRST_RULE, RULE})
+"""What calibrated in builds so far: a batch keeps the one that it was closed under."""
 LEAST = 30
 """Labels below which there is no calibrator."""
 MOST_PLATT = 200

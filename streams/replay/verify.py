@@ -27,6 +27,7 @@ from typing import Any
 import orjson
 from msgspec import structs
 
+from handlers.learning.calibrate import RULES
 from handlers.policies.base import Policy
 from schemas.asking import Diverged, Exhausted
 from schemas.events.base import Event
@@ -259,6 +260,9 @@ class Verifier:
         if due is None:
             raise Diverged(episode, "batch", "window", "closed", "not due")
         derived = self.learner.batch_closed(scope, due, closed.limits)
+        if closed.calibration in RULES:
+            # The rule is pinned, not derived: its calibrators are fitted by it in every later build too.
+            derived = structs.replace(derived, calibration=closed.calibration)
         if closed.overturned is None and derived.overturned is not None:
             # Builds before this one kept what was said under other outcomes, and their versions hold it.
             self.left.add("batches", "an earlier build closed them again and set nothing aside")

@@ -20,10 +20,9 @@ from streams.research.analysis.sampling import (
     Ended,
     Interval,
     Outcome,
-    Rule,
     outcomes,
     until,
-    vote_of,
+    votes_of,
 )
 
 TWO = (2, 3, 4, 5, 6, 8, 10, 12, 16)
@@ -57,15 +56,19 @@ def priced(
     bank: Sequence[Drawn], run: str, ended: Mapping[str, Ended], orders: int = ORDERS
 ) -> Priced | None:
     """Hold a run against both ladders, each over the chains of its own problems; none where its tokens are unknown."""
-    shared = tuple(each for each in bank if each.problem in ended)
+    shared = [each for each in bank if each.problem in ended]
     mine = [ended[each.problem] for each in shared]
     tokens = [each.tokens for each in mine if each.tokens is not None]
     if not shared or len(tokens) < len(shared):
         return None
-    votes, agreed = _ladders(shared, orders)
-    right = [float(each.right) for each in mine]
-    mean = fsum(tokens) / len(shared)
-    return Priced(run, len(shared), mean, _mixed(right, mean, votes), _mixed(right, mean, agreed))
+    right, mean = [float(each.right) for each in mine], fsum(tokens) / len(shared)
+    if any(chain.tokens is None for each in shared for chain in each.chains):
+        return Priced(run, len(shared), mean, None, None)
+    size = min(len(each.chains) for each in shared)
+    # By rung, and in each all problems.
+    chains = list(zip(*(votes_of(each, orders)[:size] for each in shared), strict=True))
+    agreed = list(zip(*(_agreed(each, size, orders) for each in shared), strict=True))
+    return Priced(run, len(shared), mean, _mixed(right, mean, chains), _mixed(right, mean, agreed))
 
 
 def _mixed(right: Sequence[float], mean: float, rungs: Sequence[Sequence[Outcome]]) -> Mixed | None:
@@ -81,16 +84,9 @@ def _mixed(right: Sequence[float], mean: float, rungs: Sequence[Sequence[Outcome
     return None
 
 
-# A dozen runs have the same problems, and each rung is followed over all orders of all of them.
-@lru_cache(maxsize=64)
-def _ladders(
-    shared: tuple[Drawn, ...], orders: int
-) -> tuple[list[list[Outcome]], list[list[Outcome]]]:
-    """What each rung comes to on each problem, the cheapest first; no rung where tokens are unknown."""
-    size = min(len(each.chains) for each in shared)
-    votes: list[Rule] = [vote_of(n) for n in range(1, size + 1)]
-    agreed = [until(2, n) for n in TWO if n <= size] + [until(k, size) for k in MORE if k < size]
-    if any(chain.tokens is None for each in shared for chain in each.chains):
-        return [], []
-    both = outcomes(shared, [*votes, *agreed], size, orders)
-    return both[: len(votes)], both[len(votes) :]
+# A dozen runs have the same problems, on all of them and on those of each data set.
+@lru_cache(maxsize=4_096)
+def _agreed(problem: Drawn, size: int, orders: int) -> tuple[Outcome, ...]:
+    """What each rung of those that wait for chains to agree comes to on a problem, the cheapest first."""
+    rungs = [until(2, n) for n in TWO if n <= size] + [until(k, size) for k in MORE if k < size]
+    return tuple(rung for [rung] in outcomes([problem], rungs, size, orders))

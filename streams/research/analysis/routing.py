@@ -25,6 +25,7 @@ from streams.research.analysis.sampling import (
     Ended,
     Outcome,
     Sampled,
+    courses,
     mean_of,
     sampled,
     two,
@@ -70,8 +71,10 @@ def routed(
     mine = [Outcome(float(ended[at].right), ended[at].calls, ended[at].tokens) for at in shared]
     drawn = [
         [
-            (Course.of(small[at].ordered(turn)[:size]), Course.of(large[at].ordered(turn)[:size]))
-            for turn in range(orders)
+            (one.upto(size), other.upto(size))
+            for one, other in zip(
+                courses(small[at], orders), courses(large[at], orders), strict=True
+            )
         ]
         for at in shared
     ]

@@ -6,8 +6,7 @@ replay, over seeded orders of the chains, and no model is asked. A rule sees wha
 
 All intervals are over problems: orders of one problem's chains are no further evidence.
 
-Source: Wang et al. 2023 (votes); Aggarwal et al. 2023, § 3 (stopping early, by a Beta posterior); Platt 1999
-(calibration); MC² App. B.1.
+Source: Wang et al. 2023 (votes); Aggarwal et al. 2023, § 3 (stopping early, by a Beta posterior); MC² App. B.1.
 """
 
 # `evaluate` and `beside` draw every problem's chains in a hundred seeded orders, ask a rule how
@@ -25,7 +24,6 @@ from heapq import heapify, heappop, heappush
 from math import fsum
 from typing import TypeAlias
 
-from handlers.learning.calibrate import Calibrator, fit
 from handlers.learning.metrics import any_of_n
 from handlers.learning.votes import gain, to_turn
 from schemas.identity import hash01
@@ -34,8 +32,6 @@ from streams.research.analysis.statistics import beta_share, mcnemar
 
 ORDERS = 100
 """Orders of a problem's chains that a rule is averaged over."""
-FITTED = 20
-"""Orders that a calibrator is fitted in: it is made anew for each problem, without that problem."""
 VOTES = 5
 STANDARD = f"vote of {VOTES}"
 """What every other rule is held against."""
@@ -107,19 +103,6 @@ class Ended:
     right: bool
     calls: int
     tokens: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Selected:
-    """A vote that is withheld where its calibrated share of votes is below a level."""
-
-    chains: int
-    level: float
-    answered: float
-    """The share of problems that are answered."""
-    right: float | None
-    """The share of right ones among the answers; unknown where none is given."""
-    interval: Interval | None
 
 
 # ── Rules ────────────────────────────────────────────────────────────────────────────────────
@@ -301,7 +284,7 @@ def beside(
         return None
     mine = [ended[each.problem] for each in shared]
     found = [Outcome(float(each.right), each.calls, each.tokens) for each in mine]
-    votes = [_votes(each, orders) for each in shared]
+    votes = [votes_of(each, orders) for each in shared]
     first = [Course.of(each.chains).right for each in shared]
 
     def exact(count: int) -> float:
@@ -319,15 +302,21 @@ def beside(
     return held, len(shared)
 
 
-# A dozen runs are held against the same problems, each on all of them and on those of each data set.
+# A dozen runs and as many rules are held against the same problems, each on all of them and on those of each data set.
 @lru_cache(maxsize=4_096)
-def _votes(problem: Drawn, orders: int) -> tuple[Outcome, ...]:
+def votes_of(problem: Drawn, orders: int) -> tuple[Outcome, ...]:
     """The votes of one chain, of two and so on up to all of one problem, each in the mean of all orders."""
-    drawn = [Course.of(problem.ordered(turn)) for turn in range(orders)]
+    drawn = courses(problem, orders)
     return tuple(
         mean_of([Outcome(float(each.right[at]), at + 1, each.tokens[at]) for each in drawn])
         for at in range(len(problem.chains))
     )
+
+
+@lru_cache(maxsize=4_096)
+def courses(problem: Drawn, orders: int) -> tuple[Course, ...]:
+    """All chains of one problem in each of the seeded orders."""
+    return tuple(Course.of(problem.ordered(turn)) for turn in range(orders))
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,16 +342,24 @@ class Course:
         kinds = tuple(chain.kind for chain in chains)
         return cls(kinds, tuple(winners(chains)), tuple(spent))
 
+    def upto(self, size: int) -> Course:
+        """The course of the first chains alone."""
+        if size >= len(self.kinds):
+            return self
+        return Course(self.kinds[:size], self.right[:size], self.tokens[:size])
+
 
 def outcomes(
     bank: Sequence[Drawn], wanted: Iterable[Rule], size: int, orders: int
 ) -> list[list[Outcome]]:
     """By rule and problem what it comes to, in the order of the bank, in the mean of all orders of ``size`` chains."""
-    turns = [[Course.of(each.ordered(turn)[:size]) for each in bank] for turn in range(orders)]
+    # By order, and in each all problems beside each other.
+    turns = list(zip(*(courses(each, orders) for each in bank), strict=True))
     found: list[list[Outcome]] = []
     for rule in wanted:
         mine: list[list[Outcome]] = [[] for _ in bank]
-        for drawn in turns:
+        for whole in turns:
+            drawn = [each.upto(size) for each in whole]
             # A rule is asked for all problems at once: one that
             # shares calls out must see them beside each other.
             counts = rule([each.kinds for each in drawn])
@@ -435,53 +432,3 @@ def sampled(name: str, found: Sequence[Outcome], standard: Sequence[Outcome] | N
         gain_interval=mean_interval(gains),
         price=fsum(tokens) / fsum(theirs) if priced else None,
     )
-
-
-# ── Abstention ───────────────────────────────────────────────────────────────────────────────
-
-
-def select(
-    bank: Sequence[Drawn], counts: Sequence[int], levels: Sequence[float]
-) -> Iterator[Selected]:
-    """Votes that are withheld below a calibrated chance of being right.
-
-    The chance of a problem's vote comes from a calibrator that was fitted to the votes of all other problems, in the
-    same order of chains. Nothing is told of a bank that is too small to fit one.
-    """
-    size = min((len(each.chains) for each in bank), default=0)
-    # A bank of eight cannot tell what sixteen votes would have come to.
-    for count in sorted({min(count, size) for count in counts}) if bank else ():
-        votes = [[winner(each.ordered(turn)[:count]) for each in bank] for turn in range(FITTED)]
-        chances = [_chances(each) for each in votes]
-        if any(None in each for each in chances):
-            return
-        # By problem, each with its votes and their chances in every order.
-        problems = list(zip(zip(*votes, strict=True), zip(*chances, strict=True), strict=True))
-        for level in levels:
-            parts: list[tuple[float, int]] = []
-            for voted, sure in problems:
-                given = [
-                    right for (right, _), c in zip(voted, sure, strict=True) if (c or 0.0) >= level
-                ]
-                parts.append((float(sum(given)), len(given)))
-            answered = sum(given for _, given in parts)
-            yield Selected(
-                count,
-                level,
-                answered=answered / (len(bank) * len(votes)),
-                right=fsum(right for right, _ in parts) / answered if answered else None,
-                interval=chance_interval(parts),
-            )
-
-
-def _chances(votes: Sequence[tuple[bool, float]]) -> list[float | None]:
-    """What the share of votes means for each problem, by all the others: none vouches for itself."""
-    pairs = [(share, right) for right, share in votes]
-
-    @cache  # problems whose votes came out alike are without the same one
-    def calibrator(share: float, right: bool) -> Calibrator | None:
-        at = pairs.index((share, right))
-        return fit([*pairs[:at], *pairs[at + 1 :]])
-
-    fitted = [(share, calibrator(share, right)) for share, right in pairs]
-    return [None if found is None else found(share) for share, found in fitted]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import comb, exp, fsum, isfinite, lgamma, log, log1p, nan, sqrt
 from statistics import NormalDist
 from typing import TypeVar
@@ -222,20 +222,27 @@ def least_found(pairs: int, differing: float, power: float = 0.8) -> float | Non
     Found to the tenth of a point.
     """
     steps = range(1, int(round(differing * 1_000, 6)) + 1)
-    # Of n that differ, how many of the rarer side are too many for a difference that is found.
-    few = [next(k for k in range(n + 1) if mcnemar(k, n - k) > 0.05) for n in range(pairs + 1)]
+    # How many differ, as far as chance makes that worth counting: what is left out adds up to a trillionth at most.
+    chances = {n: _binomial(pairs, n, differing) for n in range(pairs + 1)}
+    likely = {n: chance for n, chance in chances.items() if chance * (pairs + 1) > 1e-12}
 
     def found(step: int) -> float:
         alone = (differing + step / 1_000) / (2 * differing)
-        tails = (
-            fsum(_binomial(n, k, alone) + _binomial(n, k, 1 - alone) for k in range(most))
-            for n, most in enumerate(few)
+        return fsum(
+            chance * (_binomial(n, k, alone) + _binomial(n, k, 1 - alone))
+            for n, chance in likely.items()
+            for k in range(_too_many(n))
         )
-        return fsum(_binomial(pairs, n, differing) * tail for n, tail in enumerate(tails))
 
     # It is found the more often the larger it is, so that the first can be halved towards.
     at = bisect_left(steps, power, key=found)
     return None if at == len(steps) else steps[at] / 1_000
+
+
+@cache
+def _too_many(n: int) -> int:
+    """Of so many that differ, how many of the rarer side are too many for a difference that is found."""
+    return next(k for k in range(n + 1) if mcnemar(k, n - k) > 0.05)
 
 
 def _binomial(n: int, k: int, share: float) -> float:

@@ -30,17 +30,9 @@ from streams.research.analysis.equal_price import Priced, priced
 from streams.research.analysis.figures import confidences
 from streams.research.analysis.intervals import of_outcomes
 from streams.research.analysis.routing import Routed, routed
-from streams.research.analysis.sampling import (
-    Chain,
-    Drawn,
-    Ended,
-    Sampled,
-    Selected,
-    beside,
-    evaluate,
-    select,
-)
+from streams.research.analysis.sampling import Chain, Drawn, Ended, Sampled, beside, evaluate
 from streams.research.analysis.statistics import least_found, mcnemar, paired_interval
+from streams.research.analysis.withholding import Selected, select
 from streams.research.bench.sampled import samples
 from streams.research.evidence.learned import Learned, learned
 from streams.runtime.embedded.queries.counts import span_ms

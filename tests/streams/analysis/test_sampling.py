@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from streams.research.analysis.intervals import chance_interval, mean_interval
 from streams.research.analysis.sampling import (
-    FITTED,
     Chain,
     Drawn,
     Ended,
@@ -22,7 +21,6 @@ from streams.research.analysis.sampling import (
     beside,
     evaluate,
     rules,
-    select,
     shared_out,
     until,
     until_leads,
@@ -32,6 +30,7 @@ from streams.research.analysis.sampling import (
     winner,
     winners,
 )
+from streams.research.analysis.withholding import FITTED, select
 
 
 def chains(said: str, tokens: int | None = 10) -> tuple[Chain, ...]:

@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
+from handlers.learning.calibrate import RULE
 from handlers.policies.base import Policy, learn_nothing
 from handlers.policies.mc2 import MC2
 from schemas.events.episode import EpisodeOpened
 from schemas.events.learning import BatchClosed, Reflected
 from state.journal import Fenced
+from streams.engine import learner
 from streams.engine.policies import Find
 from streams.engine.policies import find as installed
 from streams.producing.sources import SourceLine
@@ -121,4 +123,22 @@ def test_what_cases_of_other_tools_left_before_is_derived_again(tmp_path: Path) 
     assert Taker(log, plan).run([SourceLine(1, line.encode())]).taken == 1
     assert (verified(log, BEFORE).unverifiable, verified(log, SINCE).unverifiable) == ([], [])
     assert "taken in with mc2@before" in str(verified(log, STRANGE).unverifiable)
+    log.close()
+
+
+@pytest.mark.parametrize(
+    ("rule", "diverged"), [("platt-isotonic@1", False), (RULE, False), ("another@9", True)]
+)
+def test_batches_are_held_to_the_calibration_that_they_were_closed_under(
+    path: Path, rule: str, diverged: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A later build fits by another rule, and takes none but its own and those before it."""
+    log = quick(SqliteLog(path))
+    with monkeypatch.context() as patch:
+        patch.setattr(learner, "CALIBRATION", rule)
+        work(log, BEFORE)
+    closed = [record.event for record in log.records(kinds=("batch.closed",))]
+    assert [each.calibration for each in closed if isinstance(each, BatchClosed)] == [rule] * 2
+    found = verified(log, BEFORE)
+    assert [each.address for each in found.diverged] == (["batch"] * 2 if diverged else [])
     log.close()
