@@ -17,10 +17,8 @@ from itertools import combinations
 from math import fsum
 from typing import TYPE_CHECKING, TypeAlias
 
-from handlers.answers.alike import kinds
 from handlers.policies.cascade.settings import STRONG, CascadeSettings
 from schemas.events.episode import Completed, EpisodeOpened, ProblemAdmitted
-from schemas.events.reasoning import Generated
 from schemas.usage import total_of
 from streams.engine.policies import find
 from streams.replay.unread import How, unread
@@ -30,10 +28,11 @@ from streams.research.analysis.equal_price import Priced, priced
 from streams.research.analysis.figures import confidences
 from streams.research.analysis.intervals import of_outcomes
 from streams.research.analysis.routing import Routed, routed
-from streams.research.analysis.sampling import Chain, Drawn, Ended, Sampled, beside, evaluate
+from streams.research.analysis.sampling import Drawn, Ended, Sampled, beside, evaluate
 from streams.research.analysis.statistics import least_found, mcnemar, paired_interval
 from streams.research.analysis.withholding import Selected, select
 from streams.research.bench.sampled import samples
+from streams.research.evidence.drafts import Drafts, chains_of, drafts
 from streams.research.evidence.learned import Learned, learned
 from streams.runtime.embedded.queries.counts import span_ms
 
@@ -214,6 +213,8 @@ class Figures:
     other_builds: int
     """Episodes of policies, or versions of them, that are not in this build."""
     learned: Learned = field(default_factory=Learned)
+    drafts: tuple[Drafts, ...] = ()
+    """What the answers on the way were worth, of runs that have more than one."""
 
 
 def figures(
@@ -254,6 +255,8 @@ def figures(
         diverged=tuple(f"{each.episode} at {each.address}" for each in checked.diverged),
         other_builds=len(checked.unverifiable),
         learned=learned(log, reading, cases, verifier.learner),
+        # What votes come to is told of a bank's chains in full.
+        drafts=tuple(drafts([case for case in cases if case.opened.policy != CHAINS])),
     )
 
 
@@ -468,26 +471,5 @@ def _held(cases: Sequence[Case]) -> Iterator[tuple[str, str | None, list[Drawn],
             # All of several sets first, then each; a bank of one set is not shown twice.
             for dataset in [None, *sets] if len(sets) > 1 else sets:
                 of = [case for case in whole if dataset in (None, case.problem.dataset or "")]
-                drawn = [found for found in map(_drawn, of) if found is not None]
+                drawn = [found for found in map(chains_of, of) if found is not None]
                 yield name, dataset, drawn, len(of) - len(drawn)
-
-
-def _drawn(case: Case) -> Drawn | None:
-    """An episode's chains; none where one of their answers cannot be judged."""
-    said = [event for _, event in case.trace.events if isinstance(event, Generated)]
-    spent = {at: event.tokens for at, event in case.trace.events if isinstance(event, Completed)}
-    answers = [event.answer for event in said]
-    if any(case.judged(answer) is None for answer in answers):
-        return None
-    # Answers that say the same in other words are one kind, as they are in a vote.
-    given = [answer for answer in answers if answer is not None]
-    kinds_of = dict(zip(given, kinds(given, case.problem.problem), strict=True))
-    chains = (
-        Chain(
-            None if event.answer is None else kinds_of[event.answer],
-            case.right(event.answer),
-            spent.get(event.source),
-        )
-        for event in said
-    )
-    return Drawn(case.about, tuple(chains))

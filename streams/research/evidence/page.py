@@ -25,6 +25,7 @@ from streams.research.analysis.plots import Plot
 from streams.research.analysis.report import number, share, table
 from streams.research.analysis.routing import Routed
 from streams.research.analysis.sampling import ORDERS, Sampled
+from streams.research.evidence.drafts import table_of as drafts_table
 from streams.research.evidence.figures import Bank, Figures, Grader, Interval, Pair
 from streams.research.evidence.learned_page import learned_tables
 from streams.research.evidence.segments import Segments
@@ -130,6 +131,7 @@ def tables_of(found: Figures, segments: Segments, block: Block) -> str:
         *map(_routed, found.routed),
         *([_pairs(pairs)] if block.paired and pairs else []),
         *learned_tables(found.learned),
+        *([drafts_table(found.drafts)] if found.drafts else []),
         _segments(segments),
     ]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
