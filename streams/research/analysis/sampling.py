@@ -220,20 +220,23 @@ def _two(votes: Counter[str]) -> tuple[int, int]:
     return first, second
 
 
+@cache  # one of them keeps what it has worked out
 def rules(size: int) -> dict[str, Rule]:
-    """The rules that so many chains a problem can tell of, by name."""
+    """The rules that so many chains a problem can tell of, by name, but for those that need all problems at once."""
     found = {f"vote of {n}": vote_of(n) for n in (1, 3, 5, 10, 16) if n <= size}
     found |= {f"until {k} agree, at most {size}": until(k, size) for k in (2, 3, 4)}
     found |= {f"until 2 agree, at most {n}": until(2, n) for n in (4, 5) if n < size}
     found[f"until one leads by 2, at most {size}"] = until_leads(2, size)
     found |= {f"until sure at {p}, at most {size}": until_sure(p, size) for p in (0.8, 0.95)}
-    found |= {
+    return found | {
         f"while it pays at {worth}, at most {size}": while_it_pays(worth, size)
         for worth in (16, 20, 200)
     }
-    return found | {
-        f"{n} a problem, shared out by lead": shared_out(n) for n in (3, 5) if n <= size
-    }
+
+
+def sharing_rules(size: int) -> dict[str, Rule]:
+    """Those that share chains out among all problems, by name."""
+    return {f"{n} a problem, shared out by lead": shared_out(n) for n in (3, 5) if n <= size}
 
 
 # ── Evaluation ───────────────────────────────────────────────────────────────────────────────
@@ -258,8 +261,10 @@ def evaluate(bank: Sequence[Drawn], orders: int = ORDERS) -> list[Sampled]:
     size = min((len(each.chains) for each in bank), default=0)
     if not size:
         return []
-    known = rules(size)
-    came_to = dict(zip(known, outcomes(bank, known.values(), size, orders), strict=True))
+    by_itself = zip(*(_by_itself(each, size, orders) for each in bank), strict=True)
+    came_to = dict(zip(rules(size), map(list, by_itself), strict=True))
+    together = sharing_rules(size)
+    came_to |= zip(together, outcomes(bank, together.values(), size, orders), strict=True)
     standard = came_to.get(STANDARD)
     found = [sampled(name, each, standard) for name, each in came_to.items()]
     # A ceiling, which no rule that cannot tell right chains from wrong ones reaches.
@@ -268,6 +273,13 @@ def evaluate(bank: Sequence[Drawn], orders: int = ORDERS) -> list[Sampled]:
         right, spread = fsum(chances) / len(bank), chance_interval([(one, 1) for one in chances])
         found.append(Sampled(f"any of {count}", None, None, right, spread))
     return found
+
+
+# All problems of a bank are told of, and then those of each data set.
+@lru_cache(maxsize=4_096)
+def _by_itself(problem: Drawn, size: int, orders: int) -> tuple[Outcome, ...]:
+    """What each of ``rules`` comes to on a problem."""
+    return tuple(came_to for [came_to] in outcomes([problem], rules(size).values(), size, orders))
 
 
 def beside(

@@ -22,6 +22,7 @@ from streams.research.analysis.sampling import (
     evaluate,
     rules,
     shared_out,
+    sharing_rules,
     until,
     until_leads,
     until_sure,
@@ -267,7 +268,7 @@ def test_what_is_shared_out_is_all_that_there_is_to_share(
 
 @given(st.integers(1, 16))
 def test_no_rule_is_named_that_the_bank_cannot_tell_of(size: int) -> None:
-    for rule in rules(size).values():
+    for rule in (*rules(size).values(), *sharing_rules(size).values()):
         assert all(count <= size for count in rule([["x"] * size, ["y"] * size]))
 
 
