@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import lru_cache
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,9 +15,10 @@ from tempfile import TemporaryDirectory
 from streams.interfaces.cli.errors import DIVERGED, OK, CliError, usage
 from streams.interfaces.cli.output import complain, out, out_json
 from streams.interfaces.cli.places import refused
+from streams.research.analysis import cases
 from streams.research.analysis.plots import MISSING, THEMES, can_draw, drawn
 from streams.research.evidence import summary as summaries
-from streams.research.evidence.figures import Bank, Beside, figures
+from streams.research.evidence.figures import Bank, Beside, figures, finished
 from streams.research.evidence.page import Block, blocks, plot_of, renewed, tables_of
 from streams.research.evidence.segments import BadSegment, Segments
 from streams.runtime.embedded.log import SqliteLog
@@ -138,12 +140,21 @@ def derive(block: Block) -> Derived:
     with ExitStack() as opened:
         log, segments = _restored(block.folder, opened)
         chains, larger = (
-            None if folder is None else _restored(folder, opened)[0]
+            None if folder is None else _chains(folder, tuple(Segments(folder).hashes().values()))
             for folder in (block.bank, block.larger)
         )
         found = figures(log, chains, larger)
         tables = tables_of(found, segments, block)
         return Derived(tables, found.diverged, found.banks, found.beside)
+
+
+# Several runs are held against the chains of one log: it is restored and read once for all of them. The hashes
+# are part of what is asked for, so that nobody is told of bytes that are not there any more.
+@lru_cache(maxsize=4)
+def _chains(folder: Path, hashes: tuple[str, ...]) -> tuple[cases.Case, ...]:
+    """The finished episodes of the log in a folder. Raises ``BadSegment``."""
+    with ExitStack() as opened:
+        return tuple(finished(cases.read(_restored(folder, opened)[0])))
 
 
 def _summed(file: Path, read: Mapping[Path, Derived]) -> Derived:

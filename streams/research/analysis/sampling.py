@@ -150,9 +150,9 @@ def while_it_pays(worth: float, most: int) -> Rule:
         return more if gain(first, second, of, EASE) > more / worth else 0
 
     def taken(kinds: Kinds) -> int:
-        at = min(2, len(kinds))
+        at, leads = min(2, len(kinds)), _leads(tuple(kinds))
         while at < len(kinds):
-            more = draws(*two(kinds[:at]), at)
+            more = draws(*leads[at - 1], at)
             if not more or at + more > most:
                 break
             at = min(at + more, len(kinds))
@@ -169,8 +169,14 @@ def shared_out(mean: int) -> Rule:
 
     def allotted(drawn: Sequence[Kinds]) -> list[int]:
         taken = [min(2, len(kinds)) for kinds in drawn]
+        leads = [_leads(tuple(kinds)) for kinds in drawn]
+
+        def lead(at: int) -> float:
+            first, second = leads[at][taken[at] - 1]
+            return (first - second) / taken[at]
+
         # A heap, for after each chain the lead of one problem alone has changed.
-        closest = [(_lead(kinds[:2]), at) for at, kinds in enumerate(drawn) if len(kinds) > 2]
+        closest = [(lead(at), at) for at, kinds in enumerate(drawn) if len(kinds) > 2]
         heapify(closest)
         for _ in range(mean * len(drawn) - sum(taken)):
             if not closest:
@@ -178,31 +184,36 @@ def shared_out(mean: int) -> Rule:
             _, at = heappop(closest)
             taken[at] += 1
             if taken[at] < len(drawn[at]):
-                heappush(closest, (_lead(drawn[at][: taken[at]]), at))
+                heappush(closest, (lead(at), at))
         return taken
 
     return allotted
-
-
-def _lead(kinds: Kinds) -> float:
-    first, second = two(kinds)
-    return (first - second) / len(kinds)
 
 
 def _one_by_one(most: int, stops: Callable[[int, int], bool]) -> Rule:
     """Chains until the votes of the first two answers say to stop; two chains at least."""
 
     def taken(kinds: Kinds) -> int:
-        votes: Counter[str] = Counter()
-        for at, kind in enumerate(kinds[:most], 1):
-            if kind is not None:
-                votes[kind] += 1
-            # A single chain agrees with itself: every rule that stops would stop there.
-            if at > 1 and stops(*_two(votes)):
+        # A single chain agrees with itself: every rule that stops would stop there.
+        for at, (first, second) in enumerate(_leads(tuple(kinds))[1:most], 2):
+            if stops(first, second):
                 return at
         return min(most, len(kinds))
 
     return lambda drawn: [taken(kinds) for kinds in drawn]
+
+
+# Twenty rules look at the same chains in the same order.
+@lru_cache(maxsize=65_536)
+def _leads(kinds: tuple[str | None, ...]) -> tuple[tuple[int, int], ...]:
+    """By number of chains the votes of the leading answer and of the next one: what is drawn later changes none."""
+    votes: Counter[str] = Counter()
+    found: list[tuple[int, int]] = []
+    for kind in kinds:
+        if kind is not None:
+            votes[kind] += 1
+        found.append(_two(votes))
+    return tuple(found)
 
 
 def two(kinds: Kinds) -> tuple[int, int]:

@@ -218,15 +218,15 @@ class Figures:
 
 
 def figures(
-    log: SqliteLog, bank: SqliteLog | None = None, larger: SqliteLog | None = None
+    log: SqliteLog, banked: Sequence[Case] | None = None, larger: Sequence[Case] | None = None
 ) -> Figures:
-    """Everything that is told of a log; its runs beside the chains that it holds itself, or that a ``bank`` does.
+    """Everything that is told of a log; its runs beside the chains that it holds itself, or that ``banked`` are.
 
-    Runs that may ask a larger model are held against thresholds too where a log with chains of that is given.
+    Runs that may ask a larger model are held against thresholds too where chains of that are given.
     """
     reading = read(log)
-    cases = _cases(reading)
-    banked = cases if bank is None else _cases(read(bank))
+    cases = finished(reading)
+    banked = cases if banked is None else banked
     replies = [record.event for record in log.records(kinds=("completed",))]
     said = [event for event in replies if isinstance(event, Completed)]
     verifier = Verifier(log, find)
@@ -239,7 +239,7 @@ def figures(
         roles=tuple(_roles(log)),
         banks=tuple(banks(cases)),
         beside=tuple(runs_beside(cases, banked)),
-        routed=() if larger is None else tuple(runs_routed(cases, banked, _cases(read(larger)))),
+        routed=() if larger is None else tuple(runs_routed(cases, banked, larger)),
         pairs=tuple(pairs(cases)),
         graders=tuple(graders(cases)),
         models=dict(sorted(Counter(event.model or "unknown" for event in said).items())),
@@ -260,7 +260,7 @@ def figures(
     )
 
 
-def _cases(reading: Reading) -> list[Case]:
+def finished(reading: Reading) -> list[Case]:
     """Finished episodes that nobody forked from others."""
     return [case for case in reading.cases() if case.opened.parent is None]
 
