@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from handlers.learning import calibrate
 from handlers.learning.retire import ALIKE, BY_ITSELF
 from schemas.events.base import Event
 from schemas.events.cascade import CandidatesGraded
@@ -17,7 +18,7 @@ from schemas.events.learning import (
     ProblemForgotten,
 )
 from schemas.identity import learning_id, text_digest
-from schemas.memory import Label, Labels, Memory, MemoryItem
+from schemas.memory import FIRST_RULE, Label, Labels, Memory, MemoryItem
 from schemas.outcome import Outcome
 from schemas.problem import Limits
 from state.folds.forgetting import Forgetting, blank, stated, taught
@@ -113,20 +114,25 @@ def test_labels_count_for_members_whose_confidence_has_an_owner() -> None:
     labelling.regraded("a")
     assert [*labelling.changed(outcomes.__getitem__)] == [], "it is no member yet"
     labelling.closed(closed("b", "a", "d", "z"))
-    first = labelling.count(None, 1, outcomes.__getitem__)
+    first = labelling.count(None, 1, outcomes.__getitem__, FIRST_RULE)
     assert first is not None
     assert first.new == (Label("a", KEY, 0.5, True), Label("b", KEY, 0.5, False))
     labelling.counted(first, 1)
     labelling.regraded("a")
-    assert labelling.count(first, 2, outcomes.__getitem__) is first, "nothing changed"
+    assert labelling.count(first, 2, outcomes.__getitem__, calibrate.RULE) is first, (
+        "nothing changed"
+    )
     labelling.counted(first, 2)
     labelling.regraded("b")
     labelling.regraded("c")
     outcomes["b"] = "withheld"
-    second = labelling.count(first, 3, outcomes.__getitem__)
+    second = labelling.count(first, 3, outcomes.__getitem__, calibrate.RULE)
     assert second is not None
     assert second.new == (Label("b", KEY, 0.5, None),)
     assert (second.before, second.number) == (first, 3)
+    assert (first.rule, second.rule) == (FIRST_RULE, calibrate.RULE), (
+        "each version keeps what its batch named"
+    )
     labelling.forget("b")
     assert not labelling.graded
     assert {*labelling.stated} == {*"acd"}

@@ -70,17 +70,16 @@ def drafts(cases: Sequence[Case]) -> Iterator[Drafts]:
             came_to = (own.chains[0].right, voted, given, len(own.chains))
             by_name.setdefault(case.name, []).append(came_to)
     for name, found in sorted(by_name.items()):
-        first, voted, given, counts = zip(*found, strict=True)
-        if max(counts) > 1:
-            turned = list(zip(first, given, strict=True))
-            held = list(zip(given, voted, strict=True))
+        if any(count > 1 for *_, count in found):
+            turned = [(first, given) for first, _, given, _ in found]
+            held = [(given, voted) for _, voted, given, _ in found]
             yield Drafts(
                 name,
                 episodes=len(found),
-                answers=sum(counts) / len(found),
-                first=sum(first),
-                voted=sum(voted),
-                given=sum(given),
+                answers=sum(count for *_, count in found) / len(found),
+                first=sum(first for first, _ in turned),
+                voted=sum(voted for _, voted in held),
+                given=sum(given for given, _ in held),
                 put_right=turned.count((False, True)),
                 spoilt=turned.count((True, False)),
                 given_alone=held.count((True, False)),

@@ -66,7 +66,9 @@ def table_of(
     asked = summary(file)
     rows: list[list[str]] = []
     for row in asked.rows:
-        found = [each and _found(each, file, banks, beside) for each in row.figures]
+        found = [
+            None if each is None else _found(each, file, banks, beside) for each in row.figures
+        ]
         gains = ["–" if each is None else _gain(each) for each in found]
         prices = [
             number(None if each.price is None else 100 * each.price, 0)
