@@ -51,11 +51,12 @@ def evidence(page: str, *, write: bool, json: bool, plots: str | None = None) ->
             with ProcessPoolExecutor(mp_context=get_context("spawn")) as others:
                 found = others.map(derive, asked.values())
                 read = dict(zip(asked, found, strict=True))
-        read |= {
-            block.folder: _summed(block.folder, read)
-            for block in shown
-            if block.folder not in asked
-        }
+        banked = {folder.name: each.banks for folder, each in read.items()}
+        beside = {folder.name: each.beside for folder, each in read.items()}
+        for block in shown:
+            if block.folder not in asked:
+                text = summaries.table_of(block.folder, banked, beside)
+                read[block.folder] = Derived(text, ())
     except BadSegment as error:
         raise CliError(str(error), error="log.segment", exit=DIVERGED) from error
     derived = {folder: each.tables for folder, each in read.items()}
@@ -140,7 +141,7 @@ def derive(block: Block) -> Derived:
     with ExitStack() as opened:
         log, segments = _restored(block.folder, opened)
         chains, larger = (
-            None if folder is None else _chains(folder, tuple(Segments(folder).hashes().values()))
+            None if folder is None else chains_in(folder, tuple(Segments(folder).hashes().values()))
             for folder in (block.bank, block.larger)
         )
         found = figures(log, chains, larger)
@@ -151,17 +152,10 @@ def derive(block: Block) -> Derived:
 # Several runs are held against the chains of one log: it is restored and read once for all of them. The hashes
 # are part of what is asked for, so that nobody is told of bytes that are not there any more.
 @lru_cache(maxsize=4)
-def _chains(folder: Path, hashes: tuple[str, ...]) -> tuple[cases.Case, ...]:
+def chains_in(folder: Path, hashes: tuple[str, ...]) -> tuple[cases.Case, ...]:
     """The finished episodes of the log in a folder. Raises ``BadSegment``."""
     with ExitStack() as opened:
         return tuple(finished(cases.read(_restored(folder, opened)[0])))
-
-
-def _summed(file: Path, read: Mapping[Path, Derived]) -> Derived:
-    """The table that a file asks for of what was derived of all logs. Raises ``BadSegment``."""
-    banks = {folder.name: each.banks for folder, each in read.items()}
-    beside = {folder.name: each.beside for folder, each in read.items()}
-    return Derived(summaries.table_of(file, banks, beside), ())
 
 
 def _restored(folder: Path, opened: ExitStack) -> tuple[SqliteLog, Segments]:

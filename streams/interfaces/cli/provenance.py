@@ -35,7 +35,7 @@ def machine(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
         named = None
     processor = named[1] if named else platform.processor() or platform.machine() or "unknown"
     count = "unknown" if (known := os.cpu_count()) is None else plural(known, "processor")
-    return f"{processor}, {count}, {platform.system() or 'unknown'}"
+    return f"{processor}, {count}, {platform.uname()[0] or 'unknown'}"
 
 
 def build_and_machine() -> str:

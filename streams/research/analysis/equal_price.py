@@ -67,7 +67,7 @@ def priced(
     size = min(len(each.chains) for each in shared)
     # By rung, and in each all problems.
     chains = list(zip(*(votes_of(each, orders)[:size] for each in shared), strict=True))
-    agreed = list(zip(*(_agreed(each, size, orders) for each in shared), strict=True))
+    agreed = list(zip(*(agreed_of(each, size, orders) for each in shared), strict=True))
     return Priced(run, len(shared), mean, _mixed(right, mean, chains), _mixed(right, mean, agreed))
 
 
@@ -86,7 +86,7 @@ def _mixed(right: Sequence[float], mean: float, rungs: Sequence[Sequence[Outcome
 
 # A dozen runs have the same problems, on all of them and on those of each data set.
 @lru_cache(maxsize=4_096)
-def _agreed(problem: Drawn, size: int, orders: int) -> tuple[Outcome, ...]:
+def agreed_of(problem: Drawn, size: int, orders: int) -> tuple[Outcome, ...]:
     """What each rung of those that wait for chains to agree comes to on a problem, the cheapest first."""
     rungs = [until(2, n) for n in TWO if n <= size] + [until(k, size) for k in MORE if k < size]
     return tuple(rung for [rung] in outcomes([problem], rungs, size, orders))

@@ -118,7 +118,7 @@ def tables_of(found: Figures, segments: Segments, block: Block) -> str:
             for run, problems in bank.runs
         ]
         beside.append([head, "", *table(_BESIDE, rows)])
-        beside += [_priced(bank.name, bank.priced)] if bank.priced else []
+        beside += [priced_of(bank.name, bank.priced)] if bank.priced else []
     turned = (pair.against(block.to) for pair in found.pairs)
     pairs = [pair for pair in turned if pair is not None]
     parts = [
@@ -132,12 +132,12 @@ def tables_of(found: Figures, segments: Segments, block: Block) -> str:
         *([_pairs(pairs)] if block.paired and pairs else []),
         *learned_tables(found.learned),
         *([drafts_table(found.drafts)] if found.drafts else []),
-        _segments(segments),
+        files_of(segments),
     ]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
 
-def _segments(segments: Segments) -> list[str]:
+def files_of(segments: Segments) -> list[str]:
     """A table of the files that a log is kept in, and of its recipe where one of its name lies beside the folder."""
     hashes, packers = segments.hashes(), segments.packers()
     recipe = segments.folder.with_name(f"{segments.folder.name}.yaml")
@@ -293,7 +293,7 @@ _BESIDE = (
 _PRICED = ("run", "problems", "tokens", "− votes", "95 %", "− until some agree", "95 %")
 
 
-def _priced(bank: str, runs: Sequence[Priced]) -> list[str]:
+def priced_of(bank: str, runs: Sequence[Priced]) -> list[str]:
     """Runs at their own price."""
     head = (
         f"The same at each run's own price: against votes of the chains of `{bank}`, and against as many until two, "

@@ -6,7 +6,7 @@ what was derived of the page's other marks, so that the figures that most people
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -89,18 +89,13 @@ def _found(
     beside: Mapping[str, Sequence[Beside]],
 ) -> Sampled:
     folder, _, name = said.partition(": ")
-    for rule in _named(banks.get(folder, ()), beside.get(folder, ())):
+    # All problems come before those of each set.
+    rules = [rule for bank in banks.get(folder, ()) for rule in bank.rules]
+    rules += [run for held in beside.get(folder, ()) for run, _ in held.runs]
+    for rule in rules:
         if rule.rule == name:
             return rule
     raise BadSegment(f"{file}: {said!r}: the page shows no such run or rule beside a vote of five")
-
-
-def _named(banks: Sequence[Bank], beside: Sequence[Beside]) -> Iterator[Sampled]:
-    # All problems come before those of each set.
-    for bank in banks:
-        yield from bank.rules
-    for held in beside:
-        yield from (run for run, _ in held.runs)
 
 
 def _gain(found: Sampled) -> str:
