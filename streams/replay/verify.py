@@ -260,8 +260,9 @@ class Verifier:
         if due is None:
             raise Diverged(episode, "batch", "window", "closed", "not due")
         derived = self.learner.batch_closed(scope, due, closed.limits)
-        if closed.calibration in RULES:
+        if due.again is None and closed.calibration in RULES:
             # The rule is pinned, not derived: its calibrators are fitted by it in every later build too.
+            # A batch that is closed again has what it was closed with, this too.
             derived = structs.replace(derived, calibration=closed.calibration)
         if closed.overturned is None and derived.overturned is not None:
             # Builds before this one kept what was said under other outcomes, and their versions hold it.

@@ -11,17 +11,25 @@ from pathlib import Path
 
 from streams.views.words import plural
 
+DESCRIBE = ["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
 
-def commit() -> str:
-    """The commit of this checkout, with a mark if files were changed since; else unknown."""
-    # A figure is of the code that made it: the version alone would not tell a
-    # changed checkout from it.
-    here = Path(__file__).parent
+
+def commit(ours: Path = Path(__file__)) -> str:
+    """The commit of the checkout that holds a file of ours, with a mark if files were changed since; else unknown."""
+    # A figure is of the code that made it: the version alone would not tell a changed checkout from it. Whoever
+    # installs the product below a checkout of their own has a commit there that says nothing of it.
     try:
-        told = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"],
-            cwd=here, capture_output=True, text=True, timeout=10, check=False,
-        )  # fmt: skip
+        for asked in (["ls-files", "--error-unmatch", ours.name], DESCRIBE):
+            told = subprocess.run(
+                ["git", *asked],
+                cwd=ours.parent,
+                capture_output=True,
+                text=True,
+                timeout=10,
+                check=False,
+            )
+            if told.returncode:
+                return "unknown"
     except OSError:
         return "unknown"
     return told.stdout.strip() or "unknown"

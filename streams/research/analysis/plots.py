@@ -256,8 +256,10 @@ def _style(theme: Theme) -> dict[str, Any]:
     """Everything that the reader's own matplotlibrc could set otherwise and that would be seen."""
     paper, ink, rule = PAPER[theme], INK[theme], RULE[theme]
     marked: Any = import_module("cycler").cycler
-    # Colours and marks come round together; after each round the next dash tells names apart.
-    colours, marks = [*COLOURS[theme]] * len(DASHES), [*MARKS] * len(DASHES)
+    # After each round of the colours the next dash tells lines apart. A single point has none: so that it has a
+    # look of its own too, marks go on by one with each round.
+    colours = [*COLOURS[theme]] * len(DASHES)
+    marks = [mark for turn in range(len(DASHES)) for mark in MARKS[turn:] + MARKS[:turn]]
     dashes = [dash for dash in DASHES for _ in COLOURS[theme]]
     return {
         "axes.prop_cycle": marked(color=colours, marker=marks, linestyle=dashes),

@@ -25,6 +25,7 @@ from schemas.memory import Memory
 from schemas.usage import total_of
 from streams.research.analysis.cases import Case, Reading
 from streams.research.analysis.intervals import of_outcomes, share_interval
+from streams.research.analysis.sampling import Interval
 from streams.research.analysis.statistics import mcnemar
 
 if TYPE_CHECKING:
@@ -43,7 +44,6 @@ CASCADE: Final = "cascade"
 Change: TypeAlias = Literal["none", "put right", "spoilt", "another", "undecided"]
 """What a pull did to the answer that led: nothing, from wrong to right, the reverse, or from wrong to wrong or right
 to right in other words."""
-Interval: TypeAlias = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,6 +191,7 @@ def test_as_many_names_as_there_are_colours_marks_and_dashes_look_different(see:
     assert len(set(looks)) == 32
     assert [colour for colour, *_ in looks[:8]] == list(COLOURS["dark"])
     assert len({mark for _, mark, _ in looks[:8]}) == 8
+    assert len({(colour, mark) for colour, mark, _ in looks}) == 32, "a single point has no dash"
     assert {dash for *_, dash in looks[:8]} == {"-"}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 import re
+import subprocess
 import tracemalloc
 from contextlib import closing
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.interfaces.cli.provenance import machine
+from streams.interfaces.cli.provenance import commit, machine
 from streams.replay.digest import log_digest
 from streams.research.evidence import segments as module
 from streams.research.evidence.segments import BadSegment, Segments
@@ -118,6 +119,27 @@ def test_a_machine_is_named_by_its_processor_or_by_what_the_system_knows(tmp_pat
     elsewhere = machine(tmp_path / "none")
     assert elsewhere.split(", ")[0]
     assert elsewhere.endswith(f", {system()}")
+
+
+def test_a_commit_is_named_only_where_it_holds_our_code(tmp_path: Path) -> None:
+    ours = tmp_path / "ours.py"
+    ours.write_text("")
+    assert commit(ours) == "unknown", "no checkout"
+    git = ("git", "-c", "user.name=a", "-c", "user.email=a@example.org")
+
+    def run(*words: str) -> None:
+        subprocess.run([*git, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    run("init", "-q")
+    run("commit", "-q", "--allow-empty", "-m", "theirs")
+    assert commit(ours) == "unknown", "what is installed below somebody's checkout is no part of it"
+    run("add", "ours.py")
+    run("commit", "-q", "-m", "ours")
+    clean = commit(ours)
+    assert re.fullmatch("[0-9a-f]{12}", clean)
+    ours.write_text("changed")
+    assert commit(ours) == f"{clean}-dirty"
+    assert commit(tmp_path / "none" / "ours.py") == "unknown"
 
 
 def test_what_is_there_is_not_written_over(tmp_path: Path) -> None:
