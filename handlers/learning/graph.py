@@ -23,6 +23,8 @@ from schemas.events.graph import PairCompared, PathGrounded, PrincipleInduced
 # pair was compared) and never a weight: a changed rule, or a forgotten problem, is answered by
 # folding the facts again.
 
+CASE, PRINCIPLE = "case", "principle"
+"""The roles under which a memory holds cases, which are lessons, and principles, which are rules."""
 Induce: TypeAlias = Literal["contrast", "neighbours", "speculative", "positive", "nothing"]
 Graph: TypeAlias = Mapping[str, Any]
 Weighing: TypeAlias = Literal["learned", "frozen", "structural"]

@@ -25,6 +25,7 @@ from schemas.events.learning import Reflected
 from schemas.events.traces import TraceTaken
 from schemas.identity import with_prompts, without_prompts
 from schemas.memory import Memory, MemoryItem
+from schemas.price import Price
 from schemas.problem import Profile
 from schemas.settings import EVERY_ROLE, BadSetting, PolicySettings, meant
 from schemas.spoken import spoken
@@ -43,6 +44,34 @@ from schemas.spoken import spoken
 S = TypeVar("S", bound=PolicySettings)
 
 Learns: TypeAlias = Literal["labels", "self", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a policy will have at hand, as far as whoever puts a problem knows it."""
+
+    tools: bool = False
+    """Whether tools are configured."""
+    roles: tuple[str, ...] = ()
+    """Roles that have a model of their own."""
+    prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
+    """What a million tokens cost, by role, ``*`` for the rest; of a model without a known price nothing."""
+
+    def said(self) -> dict[str, Any]:
+        """Itself as JSON values; roles and prices where there are any."""
+        prices = {role: price.model_dump() for role, price in self.prices.items()}
+        more = {"roles": list(self.roles), "prices": prices}
+        return {"tools": self.tools} | {name: value for name, value in more.items() if value}
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Around:
+        """What was said so."""
+        prices = values.get("prices") or {}
+        return cls(
+            bool(values.get("tools")),
+            tuple(values.get("roles") or ()),
+            {role: Price.model_validate(each) for role, each in prices.items()},
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,8 +296,10 @@ class Policy(Generic[S]):
     most_calls: Callable[[S], int | None] = field(default=lambda settings: None)
     """How many calls an episode makes at most under these settings, if they say so."""
     confidence_source: str | None = None
-    usual: Callable[[Profile, bool], Mapping[str, Any]] = field(default=lambda profile, tools: {})
-    """What is set where nobody set it, by the profile and whether tools are configured."""
+    usual: Callable[[Profile, Around], Mapping[str, Any]] = field(
+        default=lambda profile, around: {}
+    )
+    """What is set where nobody set it, by the profile and what is at hand."""
     origin: Mapping[str, str] = field(default_factory=dict[str, str])
     """For a user's own policy: its file, name and source digest."""
     works_as: tuple[str, ...] = ()

@@ -24,6 +24,7 @@ from msgspec import structs
 from handlers.answers.grade import CHECKERS, Grade
 from handlers.learning.recall import select
 from handlers.limits import Reservation
+from handlers.policies.base import Around
 from schemas.asking import Ask, ReplayError
 from schemas.events.base import AnswerEvent
 from schemas.events.episode import (
@@ -158,6 +159,12 @@ class World:
         """Budgets of tenants; without any nobody is held back."""
         self.people: People | None = None
         """Who may be asked; without anybody each question to a person is answered at once, by nobody."""
+
+    @property
+    def around(self) -> Around:
+        """What the usual settings of a policy may hang on."""
+        own = tuple(sorted(self.backbones.keys() - {"*"}))
+        return Around(self.tools is not NO_TOOLS, own, self.grant.prices)
 
     @property
     def draining(self) -> bool:

@@ -18,8 +18,8 @@ from collections.abc import Mapping, Sequence, Set
 
 from msgspec import structs
 
+from handlers.learning.graph import CASE
 from handlers.learning.retire import OVERTURNED
-from handlers.policies.graph_memory.activate import CASE
 from schemas.events.base import Event
 from schemas.events.graph import PrincipleInduced
 from schemas.events.learning import BatchClosed, KnowledgeConsolidated, LessonDistilled

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Literal, TypeAlias
 
-from handlers.policies.base import Policy
+from handlers.policies.base import Around, Policy
 from schemas.answer_type import AnswerType
 from schemas.events.base import Event
 from schemas.events.episode import ProblemAdmitted
@@ -79,8 +79,8 @@ class Plan:
     perturb: Perturbation | None = None
     """Puts each problem another way, as a problem of its own."""
     finite: bool = True
-    tools: bool = False
-    """Whether tools are configured."""
+    around: Around = field(default_factory=Around)
+    """What the policies will have at hand, on which their usual settings may hang."""
     statements: dict[str, str] = field(default_factory=dict[str, str])
     """How the problems of domains are put, where a line does not say it."""
     answer_type: AnswerType | None = None
@@ -110,10 +110,14 @@ class Plan:
 
     def as_header(self) -> dict[str, Any]:
         """The plan as JSON values, its series by name."""
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "find"}
+        left = ("find", "around")
+        values = {
+            name: getattr(self, name) for name in self.__dataclass_fields__ if name not in left
+        }
         limits = self.limits.model_dump(exclude_none=True)
         typed = None if self.answer_type is None else self.answer_type.said
-        return values | {"limits": limits, "series": self.series_id, "answer_type": typed}
+        said = {"limits": limits, "series": self.series_id, "answer_type": typed}
+        return values | said | self.around.said()
 
     @classmethod
     def from_header(cls, values: dict[str, Any], find: Callable[[str], Policy[Any]]) -> Plan:
@@ -123,7 +127,8 @@ class Plan:
             "limits": Limits(**values["limits"]),
             "answer_type": None if typed is None else AnswerType.model_validate(typed),
         }
-        return cls(**told, find=find)
+        around = Around.of({name: told.pop(name, None) for name in Around.__dataclass_fields__})
+        return cls(**told, around=around, find=find)
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +293,7 @@ class Producer:
         values = {**plan.values, **(record.settings or {})}
         policy = self._policy(policy_name, values) if policy_name else None
         if policy is not None:
-            usual = usual_of(policy, plan.profile, plan.tools, plan.prompts)
+            usual = usual_of(policy, plan.profile, plan.around, plan.prompts)
             values = {**usual, **values}
         domain = record.domain or plan.domain or record.dataset or "default"
         tenant = record.tenant or plan.tenant

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from handlers.limits import Ledger
-from handlers.policies.base import Policy, Task
+from handlers.policies.base import Around, Policy, Task
 from handlers.policies.registry import POLICIES
 from handlers.roles.role import Role
 from schemas.asking import OutOfLimit
@@ -80,7 +80,7 @@ def of_policy(policy: Policy[Any]) -> Iterator[str]:
             "unlearnable": policy.unlearnable(settings),
             "live_batches": policy.live_batches(settings),
             "most_calls": policy.most_calls(settings),
-            "usual": [policy.usual(profile, tools) for tools in (False, True)],
+            "usual": [policy.usual(profile, Around(tools)) for tools in (False, True)],
             "rule_constants": policy.rule_constants(settings),
         }
         yield f"  {profile}: {json.dumps(said(told), ensure_ascii=False, sort_keys=True)}"

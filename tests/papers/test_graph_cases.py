@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from handlers.policies.base import Batch, Member
+from handlers.policies.base import Around, Batch, Member
 from handlers.policies.graph_memory import GRAPH_MEMORY, GraphSettings, batch_of, usual
 from handlers.policies.graph_memory.activate import activate, advise, near
 from handlers.policies.graph_memory.build import Growing, consolidated, excerpts
@@ -340,8 +340,10 @@ def test_how_many_learn_together_by_phase_and_series() -> None:
 
 
 def test_what_is_guided_where_nobody_says() -> None:
-    assert usual("service", False) == {"base": "mc2"}
-    assert usual("service", True) == usual("paper", False) == usual("paper", True) == {}
+    without, with_tools = Around(), Around(tools=True)
+    assert usual("service", without) == {"base": "mc2"}
+    assert usual("service", with_tools) == usual("paper", without) == {}
+    assert usual("paper", with_tools) == {}
 
 
 def test_settings_that_can_teach_nothing_say_why() -> None:

@@ -149,6 +149,7 @@ QUIET: Mapping[str, Mapping[str, str]] = {
             ("excerpt_chars", "lessons", "unlabelled"), f"{CASCADE}/test_cascade_learns.py"
         ),
         "min_cases": f"{CASCADE}/test_cascade.py",
+        "warm_start": f"{CASCADE}/test_cascade_warm.py",
     },
     "rest_mcts": {"exploration": LATE},
     "buffer_of_thought": {"threshold": f"{PAPERS}/test_learning_baselines.py"},

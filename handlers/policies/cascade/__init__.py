@@ -8,8 +8,9 @@ from __future__ import annotations
 from handlers.policies.base import Policy
 from handlers.policies.cascade.learn import learn
 from handlers.policies.cascade.reflect import reflect
-from handlers.policies.cascade.settings import STRONG, CascadeSettings, constants
+from handlers.policies.cascade.settings import STRONG, CascadeSettings, constants, usual
 from handlers.policies.cascade.solve import CONFIDENCE, solve
+from handlers.policies.cascade.warm import warm_start
 from handlers.policies.cot2_meta import COT2_META
 from handlers.policies.last_call import answering
 from handlers.policies.mc2.distil import found_by
@@ -37,5 +38,8 @@ CASCADE = Policy(
     rule="cascade@1",
     rule_constants=constants,
     retirement="opportunities@2",
+    usual=usual,
+    warm_source=lambda settings: settings.warm_start,
+    warm_start=warm_start,
     confidence_source=CONFIDENCE,
 )

@@ -11,7 +11,7 @@ from handlers.policies.baselines.chain import CHAIN, think
 from handlers.policies.cascade.settings import STRONG, ArmName
 from handlers.policies.cascade.working import Attempt, Opinion, Work
 from handlers.policies.cot2_meta import COT2_META
-from handlers.policies.mc2.guide import lesson_blocks
+from handlers.policies.mc2.guide import lesson_blocks, rule_lines
 from handlers.roles.monitor import MONITOR, report_of
 from handlers.roles.reasoner import ONCE
 from handlers.roles.role import RoleReply
@@ -44,7 +44,7 @@ def _has_grounds(work: Work, arm: ArmName) -> bool:
         case "more":
             return len(work.chains) + work.to_turn <= work.settings.most_samples
         case "guided":
-            return bool(work.lessons) and arm not in work.tried
+            return bool(work.guidance) and arm not in work.tried
         case "check":
             return work.leading is not None and arm not in work.tried
         case _:
@@ -122,15 +122,21 @@ def check(work: Work) -> Steps[str | None]:
 
 
 def guided(work: Work) -> Steps[str | None]:
-    """A chain that is given the lessons of similar problems. Source: MC² eq. (13), without a composer."""
-    lessons = work.lessons
+    """A chain that is given rules or principles, and the lessons of similar problems.
+
+    Source: MC² eq. (13), without a composer.
+    """
+    rules = [item for item in work.guidance if item.kind == "rule"]
+    lessons = [item for item in work.guidance if item.kind == "lesson"]
     yield ExperienceShown(
         sort="reasoner",
-        items=tuple(item.id for item in lessons),
-        scores=tuple(item.similarity or 0.0 for item in lessons),
+        items=tuple(item.id for item in (*rules, *lessons)),
+        # Rules go to every problem: nobody asked how much like it they are.
+        scores=() if rules else tuple(item.similarity or 0.0 for item in lessons),
     )
+    texts = filter(None, (rule_lines(rules), lesson_blocks(lessons)))
     said = yield from ONCE.put(
-        {"problem": work.task.stated, "guidance": lesson_blocks(lessons)},
+        {"problem": work.task.stated, "guidance": "\n\n".join(texts)},
         sampling=work.settings.sampling,
     )
     return (yield from generated(work, said))

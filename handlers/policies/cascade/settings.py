@@ -9,6 +9,8 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
 from handlers.learning.cascade import EXPECTED_BY
+from handlers.policies.base import Around
+from schemas.problem import Profile
 from schemas.questions import Sampling
 from schemas.settings import Lanes, PolicySettings
 
@@ -83,6 +85,7 @@ class CascadeSettings(PolicySettings):
     """Settings of the cascade."""
 
     learning: ClassVar[frozenset[str]]
+    later: ClassVar[frozenset[str]] = frozenset({"warm_start"})
 
     first: Lanes = 2
     """Chains that are drawn at once, whatever the problem."""
@@ -125,6 +128,8 @@ class CascadeSettings(PolicySettings):
     """Lessons that a guided chain is given."""
     excerpt_chars: PositiveInt = 1_500
     """How much of an attempt a distiller is shown."""
+    warm_start: str | None = None
+    """The scope whose rules, or else strongest principles, are version 0 of this one, and stay beside its lessons."""
     unlabelled: Literal["agreement", "nothing"] = "agreement"
     """What stands for a label where there is none: what an independent opinion confirmed, or nothing."""
     updates: Literal["on", "frozen"] = "on"
@@ -155,6 +160,25 @@ class CascadeSettings(PolicySettings):
 CascadeSettings.learning = frozenset(CascadeSettings.model_fields) - {
     *("updates", "wrong_costs", "parameters", "audit"),
 }
+
+
+def usual(profile: Profile, around: Around) -> dict[str, Any]:
+    """Whoever gives the role ``strong`` a model wants it asked, at the price that is known of both.
+
+    A token of the strong model costs as many of the cheap one as two of its tokens, one read and one said, cost of
+    those. Where a price is unknown, or either is nothing, that stays as it usually is.
+    """
+    if STRONG not in around.roles:
+        return {}
+    strong, cheap = around.prices.get(STRONG), around.prices.get("*")
+    if strong is None or cheap is None:
+        return {"strong": True}
+    paid, saved = strong.prompt + strong.completion, cheap.prompt + cheap.completion
+    return (
+        {"strong": True, "strong_price": round(paid / saved, 6)}
+        if paid and saved
+        else {"strong": True}
+    )
 
 
 def constants(settings: CascadeSettings) -> dict[str, Any]:

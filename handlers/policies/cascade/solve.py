@@ -51,13 +51,15 @@ def begin(task: Task, settings: CascadeSettings) -> Steps[Work]:
     # Embedded even with an empty memory: this problem is a case for those that come after it.
     query = (yield from Embed((task.problem,)))[0]
     known = Recollection(0, ())
-    if task.memory_version > 0:
+    warm = settings.warm_start is not None
+    if task.memory_version > 0 or warm:
         guides = "guided" in settings.means
+        kinds = ("rule", "lesson") if warm else ("lesson",)
         known = yield from Recall(
             task.posed,
             roles=("reasoner",) if guides else (),
             top=settings.lessons_shown,
-            kinds=("lesson",) if guides else (),
+            kinds=kinds if guides else (),
             exclude=task.subject,
             related=True,
         )

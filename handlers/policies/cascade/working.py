@@ -81,7 +81,8 @@ class Work:
     learned: Mapping[str, Any]
     difficulty: float
     spending: Spending
-    lessons: tuple[RecalledItem, ...] = ()
+    guidance: tuple[RecalledItem, ...] = ()
+    """What a guided chain would be given: rules or principles of another scope, then lessons, nearest first."""
     chains: list[Attempt] = field(default_factory=list[Attempt])
     opinions: list[Opinion] = field(default_factory=list[Opinion])
     tried: set[ArmName] = field(default_factory=set["ArmName"])

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from handlers.learning.graph import EMPTY
+from handlers.learning.graph import EMPTY, PRINCIPLE
 from handlers.policies.around import guided, unlearned
-from handlers.policies.base import Batch, Conclusion, Member, Policy, Task, Trace
+from handlers.policies.base import Around, Batch, Conclusion, Member, Policy, Task, Trace
 from handlers.policies.bases import BASES
-from handlers.policies.graph_memory.activate import PRINCIPLE, advise
+from handlers.policies.graph_memory.activate import advise
 from handlers.policies.graph_memory.build import Growing, build, consolidated, keep_cases
 from handlers.policies.graph_memory.runs import canonical, transcript
 from handlers.policies.graph_memory.settings import GraphSettings, base_of, unlearnable
@@ -110,9 +110,9 @@ def batch_of(settings: GraphSettings, size: int | None) -> int:
     return size if settings.phase == "use" and size else settings.batch_size
 
 
-def usual(profile: Profile, tools: bool) -> dict[str, Any]:
+def usual(profile: Profile, around: Around) -> dict[str, Any]:
     """What is guided where nobody says: what calls tools, and in ``service`` without any ``mc2``."""
-    return {} if tools or profile == "paper" else {"base": "mc2"}
+    return {} if around.tools or profile == "paper" else {"base": "mc2"}
 
 
 GRAPH_MEMORY = Policy(

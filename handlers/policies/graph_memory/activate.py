@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from handlers.learning import graph
+from handlers.learning.graph import CASE, PRINCIPLE
 from handlers.learning.reinforce import Active, best, relevance
 from handlers.policies.graph_memory.settings import GraphSettings
 from schemas.asking import Steps
 from schemas.events.graph import ExperienceShown
 from schemas.identity import text_digest
 from schemas.questions import Recall, Recollection
-
-CASE, PRINCIPLE = "case", "principle"
 
 
 @dataclass(frozen=True, slots=True)

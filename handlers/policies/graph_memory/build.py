@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from handlers.learning import graph
+from handlers.learning.graph import CASE, PRINCIPLE
 from handlers.policies.base import Batch, Member
-from handlers.policies.graph_memory.activate import CASE, PRINCIPLE, near
+from handlers.policies.graph_memory.activate import near
 from handlers.policies.graph_memory.induce import Induced, induce
 from handlers.policies.graph_memory.runs import Ran, read, rolled_out
 from handlers.policies.graph_memory.settings import GraphSettings

@@ -13,7 +13,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any, cast
 
-from handlers.policies.base import Policy
+from handlers.policies.base import Around, Policy
 from handlers.roles.composer import COACHES
 from handlers.roles.consolidator import CONSOLIDATORS, SIX
 from handlers.roles.distiller import BATCH_DISTILLERS, DISTILLERS
@@ -169,10 +169,10 @@ def asked_by(policy: Policy[Any], prompts: Mapping[str, PromptWords]) -> dict[st
 
 
 def usual_of(
-    policy: Policy[Any], profile: Profile, tools: bool, prompts: Mapping[str, PromptWords]
+    policy: Policy[Any], profile: Profile, around: Around, prompts: Mapping[str, PromptWords]
 ) -> dict[str, Any]:
-    """What is set where no line and no option sets it. ``tools``: whether any are configured."""
-    usual = dict(policy.usual(profile, tools))
+    """What is set where no line and no option sets it."""
+    usual = dict(policy.usual(profile, around))
     words = asked_by(policy, prompts)
     # No empty setting: the digest of the settings, and with it the episode's
     # name, would be another.

@@ -15,7 +15,7 @@ from streams.interfaces.cli.draining import drain_when_told
 from streams.interfaces.cli.errors import OK, usage
 from streams.interfaces.cli.expecting import say_expected
 from streams.interfaces.cli.kafka_log import hinting, place_of, reached
-from streams.interfaces.cli.setup import Models, WorkerConfig, as_cli
+from streams.interfaces.cli.setup import Models, WorkerConfig, as_cli, usual_settings
 from streams.interfaces.cli.working import report, working_world
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ async def _worker(
         find,
         name=f"{socket.gethostname()}:{os.getpid()}",
         default_policy=config.policy,
-        prompts=config.prompts,
+        usual=usual_settings(config, world),
         max_concurrency=config.max_concurrency,
         learning_limits=config.learning_limits or Limits(),
         session_ms=said.session_ms,

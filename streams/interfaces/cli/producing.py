@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from handlers.policies.base import Around
 from schemas.faults import first_fault
 from schemas.identity import digest
 from schemas.problem import Limits
@@ -99,8 +100,9 @@ def _plan(source: str, way: PolicyOptions, learning: SeriesOptions, limits: Limi
 
     values = pairs(way.settings, "--set")
     if way.policy is not None:
-        policy, has_tools = policy_of(way.policy, way.profile, values), tools_wanted() is not None
-        settings = {**policy.usual(way.profile, has_tools), **values}
+        policy = policy_of(way.policy, way.profile, values)
+        usual = policy.usual(way.profile, Around(tools_wanted() is not None))
+        settings = {**usual, **values}
         why = policy.unlearnable(policy.resolve(way.profile, settings))
         # Said now, because a run costs as much whether it teaches or not.
         if why is not None:
@@ -124,7 +126,7 @@ def _plan(source: str, way: PolicyOptions, learning: SeriesOptions, limits: Limi
         timing=learning.timing,
         order=learning.order,
         perturb=learning.perturb,
-        tools=tools_wanted() is not None,
+        around=Around(tools_wanted() is not None),
         statements=load().statements,
         answer_type=given_type(way.answer_type),
         prompts=given(way.prompts),

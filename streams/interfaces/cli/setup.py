@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from schemas.faults import first_fault
 from schemas.identity import names_a_file
@@ -183,6 +183,16 @@ def tools_wanted(models: Models | None = None) -> str | None:
     from streams.interfaces.cli.config import load
 
     return (models and models.tools) or load().tools
+
+
+def usual_settings(config: WorkerConfig, world: World) -> dict[Profile, dict[str, Any]]:
+    """What a worker sets for its policy where nobody else did, by profile."""
+    from schemas.problem import Profile
+    from streams.engine.policies import find
+    from streams.engine.prompts.catalogue import usual_of
+
+    policy, profiles = find(config.policy), get_args(Profile)
+    return {each: usual_of(policy, each, world.around, config.prompts) for each in profiles}
 
 
 def policy_of(

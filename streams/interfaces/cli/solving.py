@@ -39,7 +39,6 @@ from streams.interfaces.cli.setup import (
     need_budget_prices,
     need_prices,
     policy_of,
-    tools_wanted,
     world_of,
 )
 from streams.interfaces.cli.spent import spent
@@ -77,8 +76,11 @@ def solve(
     """Solve one problem and print the answer; what it may know is the latest memory of its scope."""
     settings = pairs(way.settings, "--set")
     found = policy_of(way.policy, way.profile, settings)
+    # Somebody waits at the terminal: a dead endpoint ends the command, where a worker would wait
+    # for it.
+    world = world_of(models, patient=False)
     # What was said last counts most: a policy's own values, then prompts of a file, then --set.
-    usual = found.usual(way.profile, tools_wanted(models) is not None)
+    usual = found.usual(way.profile, world.around)
     settings = {**usual, **set_for(found, way.prompts), **settings}
     check_names(way, whose.tenant)
     typed = given_type(way.answer_type)
@@ -96,9 +98,6 @@ def solve(
         memory=way.memory,
         tenant=whose.tenant,
     )
-    # Somebody waits at the terminal: a dead endpoint ends the command, where a worker would wait
-    # for it.
-    world = world_of(models, patient=False)
     # Before the log is opened, which makes its file: a wrong command line leaves nothing behind.
     need_budget_prices(world)
     if limits.cost is not None:

@@ -23,6 +23,7 @@ from streams.interfaces.cli.setup import (
     as_cli,
     need_budget_prices,
     need_prices,
+    usual_settings,
     world_of,
 )
 from streams.runtime.embedded.files import SqliteError
@@ -150,7 +151,7 @@ def _worker(
         find,
         name=f"worker:{os.getpid()}",
         default_policy=config.policy,
-        prompts=config.prompts,
+        usual=usual_settings(config, world),
         max_concurrency=config.max_concurrency,
         learning_limits=config.learning_limits,
         on_change=on_change,

@@ -129,6 +129,7 @@ class Engine(Client):
             self._pages = Pages(self._worker)
             holding.callback(self._pages.close)
             await super().__aenter__()
+            self._box.around = world.around
             self._work = asyncio.create_task(self._worker.run())
             self._work.add_done_callback(self._ended)
             # Only now that nothing can go wrong any more: until here, whatever was

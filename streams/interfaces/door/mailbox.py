@@ -8,6 +8,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from handlers.policies.base import Around
 from handlers.reviewing import Thresholds
 from schemas.answer import Answer, as_answer
 from schemas.carried import as_text, of_text
@@ -91,8 +92,10 @@ class News:
 class Mailbox:
     """Puts problems and feedback on a log, and reads what came of them."""
 
-    def __init__(self, log: SqliteLog) -> None:
+    def __init__(self, log: SqliteLog, around: Around | None = None) -> None:
         self.log, self.others = log, Others(log)
+        self.around = around or Around(tools_wanted() is not None)
+        """What the policies will have at hand: of a worker elsewhere only what is configured."""
         self.probe = None if log.is_owned_elsewhere else Probe(log.path)
         """Tries the file; what lies on Kafka is tried by reading on."""
         self.version = (-1, -1)
@@ -131,7 +134,7 @@ class Mailbox:
             priority=way.priority,
             # Problems of clients come one by one for as long as they like: they form a stream.
             finite=False,
-            tools=tools_wanted() is not None,
+            around=self.around,
             statements=load().statements,
             answer_type=way.typed(),
             headers=headers,

@@ -15,12 +15,13 @@ from schemas.answer import Answer
 from schemas.faults import first_fault
 from schemas.problem import Problem, Profile
 from streams.answering.budgets import OutOfBudget
+from streams.answering.world import World
 from streams.core.backbone import BackboneError
 from streams.interfaces.cli.config import load
 from streams.interfaces.cli.draining import over_budget
 from streams.interfaces.cli.opening import open_own
 from streams.interfaces.cli.prompting import set_for
-from streams.interfaces.cli.setup import as_cli, need_prices, tools_wanted, world_of
+from streams.interfaces.cli.setup import as_cli, need_prices, world_of
 from streams.interfaces.door.asking import DEFAULT_POLICY, Asked, Way, models_of, need_file
 from streams.interfaces.door.errors import Error, as_error, in_our_words, no_loop
 from streams.interfaces.door.messages import answer_of
@@ -141,7 +142,7 @@ async def asolve(
             if cost_limit is not None:
                 need_prices(world, "cost_limit")
             with closing(open_own(url)) as opened:
-                solved = await solve_on(opened, found, put, world)
+                solved = await solve_on(opened, found, as_usual(put, found, world), world)
                 answer = answer_of(opened, solved.episode)
         except (BackboneError, OutOfBudget) as error:
             told = as_cli(error) if isinstance(error, BackboneError) else over_budget(error)
@@ -152,15 +153,18 @@ async def asolve(
     return answer
 
 
+def as_usual(put: Problem, policy: Policy[Any], world: World) -> Problem:
+    """The problem with what is set where nobody set it, by the models that answer here."""
+    usual = policy.usual(put.profile, world.around)
+    return put.model_copy(update={"settings": {**usual, **put.settings}})
+
+
 def _problem(asked: Asked, typed: AnswerType | None, way: Way, policy: Policy[Any]) -> Problem:
     """The problem with all that its identity hangs on. Raises an ``Error`` that names the field."""
     # The same settings, from the same configuration, as on the command line: a problem that was
-    # solved there is known here, and costs nothing.
+    # solved there is known here, and costs nothing. What is usual hangs on the models, which come later.
     with in_our_words():
-        usual = {
-            **policy.usual(way.profile, tools_wanted() is not None),
-            **set_for(policy, None),
-        }
+        prompts = set_for(policy, None)
         statement = load().statements.get(way.domain)
     # The id hangs on the text, so that the same question is the same episode, and its answer
     # is not paid twice.
@@ -174,7 +178,7 @@ def _problem(asked: Asked, typed: AnswerType | None, way: Way, policy: Policy[An
             domain=way.domain,
             policy=policy.name,
             profile=way.profile,
-            settings={**usual, **way.settings},
+            settings={**prompts, **way.settings},
             limits=way.limits(),
             seed=way.seed,
             memory=memory,

@@ -17,7 +17,7 @@ import orjson
 from msgspec import structs
 from pydantic import ValidationError
 
-from handlers.policies.base import Policy
+from handlers.policies.base import Around, Policy
 from schemas.answer_type import AnswerType
 from schemas.events.base import Event
 from schemas.events.learning import Reflected, SeriesOpened
@@ -111,7 +111,7 @@ class Taker:
         """Raises ``NoPolicy``, or ``BadSetting`` for settings that are none of the policy's."""
         self.log, self.plan, self.done = log, plan, Taken()
         self.policy: Policy[Any] = plan.find(plan.policy)
-        usual = usual_of(self.policy, plan.profile, plan.tools, plan.prompts)
+        usual = usual_of(self.policy, plan.profile, Around(plan.tools), plan.prompts)
         self.values = {**usual, **plan.values}
         self.settings = self.policy.resolve(plan.profile, self.values)
         self.scopes: defaultdict[str, dict[str, Placed]] = defaultdict(dict)

@@ -11,8 +11,9 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from handlers.learning.graph import CASE, PRINCIPLE
 from handlers.learning.reinforce import best
-from handlers.policies.graph_memory.activate import CASE, PRINCIPLE, activated
+from handlers.policies.graph_memory.activate import activated
 from handlers.policies.graph_memory.settings import GraphSettings
 from schemas.events.episode import Recalled
 from schemas.identity import text_digest

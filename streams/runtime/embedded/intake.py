@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterator, Mapping
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
@@ -14,9 +15,9 @@ from schemas.events.codec import decode
 from schemas.events.episode import ProblemAdmitted
 from schemas.identity import digest, episode_id, names_a_file, run_id, scope_id
 from schemas.letters import errors_of
-from schemas.problem import Problem
+from schemas.problem import Problem, Profile
 from schemas.record import Record
-from schemas.settings import NO_PROMPTS, PROMPTS, BadSetting, PromptWords
+from schemas.settings import BadSetting
 from schemas.subjects import subject_of
 from schemas.written import problem_of
 from streams.engine.episode import settings_of
@@ -45,6 +46,9 @@ SCOPE = "scope"
 """Header of a problem whose policy is a file: the scope that it belongs to."""
 _DIGEST = re.compile(r"[0-9a-f]{12}")
 UNHEARD = "select 1 from records where offset > ? and topic = 'learning' and epoch = 0 limit 1"
+Usual: TypeAlias = Mapping[Profile, Mapping[str, Any]]
+"""What a worker sets, by profile, for its own policy where nobody else set it: prompts of its files, a strong model."""
+NO_USUAL: Usual = MappingProxyType({})
 POSITION = """
 select 1 from records where address = 'admitted' and json_extract(body, '$.scope') = ?
   and json_extract(body, '$.problem.series') = ? and json_extract(body, '$.problem.position') = ? limit 1
@@ -66,15 +70,15 @@ def scope_of(policy: Policy[Any], problem: Problem) -> str:
     return scope_id(problem.domain, policy.name, problem.memory, values)
 
 
-def under_prompts(problem: Problem, prompts: Mapping[str, PromptWords]) -> Problem:
-    """The problem with its worker's prompts, where it leaves to the worker how it is worked on.
+def as_usual(problem: Problem, usual: Usual) -> Problem:
+    """The problem with what its worker usually sets, where it leaves to the worker how it is worked on.
 
-    One that names its policy does not: whoever put it knows its episode's name, which prompts are part of.
+    One that names its policy does not: whoever put it knows its episode's name, which settings are part of.
     """
-    # Prompts are among the settings, and these are part of the episode's name.
-    if not prompts or problem.policy is not None or PROMPTS in problem.settings:
+    own = usual.get(problem.profile)
+    if not own or problem.policy is not None:
         return problem
-    return problem.model_copy(update={"settings": {**problem.settings, PROMPTS: dict(prompts)}})
+    return problem.model_copy(update={"settings": {**own, **problem.settings}})
 
 
 def placed(
@@ -109,10 +113,10 @@ class Intake:
         find: Callable[[str], Policy[Any]],
         default_policy: str,
         scopes: Container[str] = (),
-        prompts: Mapping[str, PromptWords] = NO_PROMPTS,
+        usual: Usual = NO_USUAL,
     ) -> None:
         self.log, self.writer, self.find = log, writer, find
-        self.default_policy, self.scopes, self.prompts = default_policy, scopes, prompts
+        self.default_policy, self.scopes, self.usual = default_policy, scopes, usual
         self.position = log.position("intake", "problems")
         # What others said before this is read with all that the learner starts from.
         self.commands_read = log.end()
@@ -195,7 +199,7 @@ class Intake:
         # taken is kept as it came, and the topic is read on.
         problem: Problem | None = None
         try:
-            problem = under_prompts(problem_of(value), self.prompts)
+            problem = as_usual(problem_of(value), self.usual)
             scope, policy = placed(self.find, problem, self.default_policy, headers.get(SCOPE))
             if policy is not None:
                 source = policy.warm_source(settings_of(policy, problem))

@@ -21,8 +21,8 @@ from msgspec import structs
 
 from handlers.answers.forms import Compared
 from handlers.answers.grade import Grade
+from handlers.learning.graph import CASE
 from handlers.policies.base import Policy
-from handlers.policies.graph_memory.activate import CASE
 from schemas.events.graph import PrincipleInduced
 from schemas.events.learning import BatchClosed, Graded, GradeProposed
 from schemas.identity import episode_parts, is_taken, learning_id

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from sqlite3 import OperationalError
@@ -25,7 +25,6 @@ from schemas.events.episode import EpisodeAdopted, ProblemAdmitted
 from schemas.events.learning import BatchClosed, Reflected
 from schemas.identity import is_taken, learning_id
 from schemas.problem import Limits
-from schemas.settings import NO_PROMPTS, PromptWords
 from state.collecting import uncollected
 from state.folds.strays import Strays
 from streams.answering.grading.grader import Grading
@@ -39,7 +38,7 @@ from streams.engine.running import run_episode, run_set
 from streams.engine.schedule import Schedule
 from streams.engine.scopes import Scope
 from streams.runtime.embedded.batches import Batches
-from streams.runtime.embedded.intake import Intake
+from streams.runtime.embedded.intake import NO_USUAL, Intake, Usual
 from streams.runtime.embedded.labels import Labels
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.embedded.marks import leave
@@ -72,7 +71,7 @@ class Worker:
         learning_limits: Limits | None = None,
         on_change: Callable[[Progress], None] | None = None,
         grading: Grading | None = None,
-        prompts: Mapping[str, PromptWords] = NO_PROMPTS,
+        usual: Usual = NO_USUAL,
     ) -> None:
         self.log, self.world = log, world
         # The claim comes before anything is read: nobody can add to what follows as the owner any
@@ -87,7 +86,7 @@ class Worker:
             Strays(warn_of_stray),
             partial(known_of, log),
         )
-        self.intake = Intake(log, self.writer, find, default_policy, self.learner, prompts)
+        self.intake = Intake(log, self.writer, find, default_policy, self.learner, usual)
         self.labels = Labels(log, self.writer, self.learner, grading)
         # Policies that compare with a reference, and those that ask people, read what feedback
         # said.

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pydantic import ValidationError
 
 from schemas.carried import Carried, TooMuch, carried
 from schemas.problem import Feedback, Limits, Problem, ProblemRecord, of_tenant
-from schemas.settings import NO_PROMPTS, BadSetting, PromptWords
+from schemas.settings import BadSetting
 from schemas.written import Twice, problem_of
 from streams.engine.policies import Find, NoPolicy
 from streams.producing.sources import BadLine, parse
 from streams.producing.typed import BadType, with_known_type
-from streams.runtime.embedded.intake import SCOPE, episode_of, placed, under_prompts
+from streams.runtime.embedded.intake import NO_USUAL, SCOPE, Usual, as_usual, episode_of, placed
 from streams.runtime.faults import told
 from streams.runtime.kafka.envelope import NotOurs, data_of
 
@@ -46,7 +45,7 @@ def asked(
     value: bytes | None,
     find: Find,
     default_policy: str,
-    prompts: Mapping[str, PromptWords] = NO_PROMPTS,
+    usual: Usual = NO_USUAL,
 ) -> Asked:
     """Return what a record asks for. Raises ``Refused``."""
     problem: Problem | None = None
@@ -55,7 +54,7 @@ def asked(
         # An envelope says that it is meant as a problem of ours; its errors are then told in those terms.
         problem, label = problem_on(body) if ours else foreign(body)
         problem = with_known_type(problem, None if label is None else label.reference)
-        problem = under_prompts(problem, prompts)
+        problem = as_usual(problem, usual)
         scope_told = dict(headers).get(f"ce_{SCOPE}", b"").decode("utf-8", "replace")
         scope, _ = placed(find, problem, default_policy, scope_told)
         kept = carried(headers)

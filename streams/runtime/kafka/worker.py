@@ -21,7 +21,7 @@ Source: design/kafka.md#ownership.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,6 @@ from schemas.events.learning import (
     SeriesOpened,
 )
 from schemas.problem import Feedback, Limits
-from schemas.settings import NO_PROMPTS, PromptWords
 from state.folds.strays import Strays
 from state.journal import Fenced
 from streams.answering.grading.grader import Grading
@@ -47,6 +46,7 @@ from streams.engine.pending import seat_of
 from streams.engine.progress import Outcome, Progress, warn_of_lost, warn_of_stray
 from streams.engine.running import run_episode, run_set
 from streams.engine.schedule import Schedule
+from streams.runtime.embedded.intake import NO_USUAL, Usual
 from streams.runtime.kafka.admission import Refused
 from streams.runtime.kafka.append import Appender, KafkaWriter
 from streams.runtime.kafka.budgets import KafkaBudgets
@@ -106,7 +106,7 @@ class KafkaWorker:
         kept: Path | None = None,
         on_change: Callable[[Progress], None] | None = None,
         grading: Grading | None = None,
-        prompts: Mapping[str, PromptWords] = NO_PROMPTS,
+        usual: Usual = NO_USUAL,
     ) -> None:
         self.place, self.partitions, self.name = place, partitions, name
         self.world, self.default_policy = world, default_policy
@@ -126,7 +126,7 @@ class KafkaWorker:
         self.past = ClosedEpisodeIndex(index)
         self.intake = Intake(
             *(place, self.appender, find, default_policy, partitions),
-            *(self.past, self.tail.until, prompts),
+            *(self.past, self.tail.until, usual),
         )
         self.relay = Relay(place, self.appender, self.learner, default_policy, partitions)
         self.owning = Ownership(self)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from handlers.policies.base import (
+    Around,
     Batch,
     Conclusion,
     Member,
@@ -112,6 +113,6 @@ def test_what_a_policy_leaves_out_has_its_defaults() -> None:
         None,
     )
     assert (mine.live_batches(settings), mine.warm_source(settings)) == (None, None)
-    assert (mine.rule_constants(settings), mine.usual("paper", True)) == ({}, {})
+    assert (mine.rule_constants(settings), mine.usual("paper", Around(tools=True))) == ({}, {})
     assert mine.warm_start(Memory("s", 0)) == ()
     assert mine.learns == "none"

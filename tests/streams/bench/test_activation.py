@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from handlers.policies.graph_memory.activate import CASE, PRINCIPLE
+from handlers.learning.graph import CASE, PRINCIPLE
 from handlers.policies.graph_memory.settings import GraphSettings
 from schemas.identity import text_digest
 from schemas.questions import Recall
