@@ -218,9 +218,12 @@ class ScopeWindow:
             self.stream.pop(member, None)
 
     def let_go(self, members: Iterable[str]) -> None:
-        """Keep nothing of the members of a closed batch, nor of places that are over."""
+        """Keep nothing of the members of a closed batch: their records come once."""
         for member in members:
             self.awaited.pop(member, None)
+
+    def let_places_go(self) -> None:
+        """Keep no places that are over."""
         for series in self.series.values():
             for place in [each for each in series.filled if each < series.done_positions]:
                 del series.filled[place]
@@ -338,5 +341,6 @@ class Windows:
             # Members of a closed batch are let go of, or else a stream that runs for years would
             # keep them all.
             window.let_go(event.members)
+            window.let_places_go()
         elif isinstance(event, MemoryVersioned) and event.number == 0:
             self.heads[scope].warmed = True

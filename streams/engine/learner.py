@@ -121,6 +121,9 @@ class Learner:
         """A record of a scope that learns here."""
         scope.window.feed(episode, event)
         scope.memory.feed(episode, address, event)
+        if isinstance(event, BatchClosed):
+            # As in the state that others fold: whoever learns for months must not keep all who ever came.
+            scope.window.let_go(event.members)
         # As they stand now: records that come while the batch is learned from must not
         # change what it asks.
         if isinstance(event, BatchClosed) and event.measured is not None:

@@ -206,4 +206,4 @@ def test_no_schedule_of_owners_contradicts_itself_on_the_brokers_log(
     fenced, trusting = asyncio.run(run())
     assert not any(map(contradicts, fenced))
     assert any(map(contradicts, trusting)), "the law is vacuous"
-    assert any(fold.stale for fold in fenced)
+    assert any(fold.odd.stale for fold in fenced)

@@ -94,6 +94,19 @@ def takes_out(said: LogRecord) -> bool:
 
 
 @dataclass(slots=True)
+class OddReplies:
+    """Where on a partition replies lie that do not count, as far as this process ever read it.
+
+    By their places, for a partition that comes back is read again, and a count must neither fall nor count them twice.
+    """
+
+    stale: set[int] = field(default_factory=set[int])
+    """Of a former owner, who had lost its claim."""
+    repeated: set[int] = field(default_factory=set[int])
+    """Of a question that had another reply: it was asked and paid for twice."""
+
+
+@dataclass(slots=True)
 class EventsFold:
     """One partition of ``events``: the journals of its open episodes, as every reader adds them up.
 
@@ -118,14 +131,14 @@ class EventsFold:
     asked_from: int = 0
     """Problems before this place on ``problems`` were closed, or lay on a shelf, where the reader began."""
     upto: int = 0
-    stale: int = 0
-    repeated: int = 0
+    odd: OddReplies = field(default_factory=OddReplies)
 
     def take(self, offset: int, said: LogRecord) -> bool:
         """Take the next record; whether it counts."""
         self.upto = offset + 1
         if not self.fence.admits(offset, said):
-            self.stale += said.kind == "completed"
+            if said.kind == "completed":
+                self.odd.stale.add(offset)
             return False
         if said.kind in (CLAIMED, "text.kept"):
             return said.kind == CLAIMED
@@ -137,7 +150,11 @@ class EventsFold:
             return self._first(offset, said)
         # A batch that was sent again may lie twice on the log: the first copy of a record counts.
         if said.address in journal:
-            self.repeated += said.kind == "completed"
+            first = journal[said.address]
+            twice = (first.kind, first.body, first.epoch) == (said.kind, said.body, said.epoch)
+            # Such a copy was paid for once; another reply to the same question was paid for too.
+            if said.kind == "completed" and not twice:
+                self.odd.repeated.add(offset)
             return False
         journal[said.address] = said
         if said.kind in PARKING:

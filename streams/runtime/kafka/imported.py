@@ -331,8 +331,10 @@ class KafkaLog(SqliteLog):
         """
         sent, said = list(messages), list(commands)
         # A worker may close a batch between this look and what we send, for nobody holds the log meanwhile. The look
-        # leaves milliseconds for that, where without it there are the minutes that models take.
+        # leaves milliseconds for that, where without it there are the minutes that models take: so whoever sends is
+        # there before it.
         if any(isinstance(event, ProblemForgotten) for _, _, event in said):
+            self._run(self._sender())
             self.refresh()
             self.withdrawable(said)
         new = len({(t, k) for t, k, _, _ in sent if not self.has_message(t, k)})
@@ -349,13 +351,7 @@ class KafkaLog(SqliteLog):
         said: list[outgoing.Command],
         homes: Mapping[str, int | None],
     ) -> None:
-        """Send with the producer that is there: a door sends many times, and each beginning takes as long as ten
-        appends.
-        """
-        appender = self.appender
-        if appender is None:
-            appender = Appender(self.place, sizes=self.sizes)
-            await appender.start()
+        appender = await self._sender()
         try:
             await outgoing.publish(appender, self.partitions, sent, said, homes)
         except BaseException:
@@ -363,7 +359,14 @@ class KafkaLog(SqliteLog):
             self.appender = None
             await appender.stop()
             raise
-        self.appender = appender
+
+    async def _sender(self) -> Appender:
+        """The producer that is there: a door sends many times, and each beginning takes as long as ten appends."""
+        if self.appender is None:
+            appender = Appender(self.place, sizes=self.sizes)
+            await appender.start()
+            self.appender = appender
+        return self.appender
 
     def _home(self, episode: str) -> int | None:
         row = self.db.execute(HOME, (episode,)).fetchone()

@@ -13,7 +13,7 @@ from state.folds.budgets import BudgetsFold
 from streams.core.closing import Closing
 from streams.runtime.kafka.append import KafkaWriter
 from streams.runtime.kafka.envelope import LogRecord
-from streams.runtime.kafka.fence import Closings, EventsFold, Fence, takes_out
+from streams.runtime.kafka.fence import Closings, EventsFold, Fence, OddReplies, takes_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +75,23 @@ class Owned:
                 writer.lane.forget()
 
     @classmethod
-    def beginning(cls, index: int, checkpoint: dict[str, Any] | None, past: Closings) -> Owned:
+    def beginning(
+        cls,
+        index: int,
+        checkpoint: dict[str, Any] | None,
+        past: Closings,
+        odd: OddReplies | None = None,
+    ) -> Owned:
         """The state before the partition is read: from its checkpoint, else from nothing."""
+        odd = odd or OddReplies()
         # An owner claims before it writes any. Builds that took one from the shelf told of no claim all the same.
         if checkpoint is None or int(checkpoint["claim"]) < 0:
-            return cls(index, EventsFold(closed=past))
+            return cls(index, EventsFold(closed=past, odd=odd))
         claim = int(checkpoint["claim"])
         fence = Fence(claim, [claim] if claim >= 0 else [])
         start = int(checkpoint["from"])
         asked_from = int(checkpoint.get("asked_from", 0))
-        fold = EventsFold(fence, closed=past, asked_from=asked_from, upto=start)
+        fold = EventsFold(fence, closed=past, asked_from=asked_from, upto=start, odd=odd)
         parked = {str(e): Shelved(*place) for e, *place in checkpoint["parked"] if len(place) == 5}
         # What is parked behind the start is met as the partition is read.
         shelf = {e: each for e, each in parked.items() if each.offset < start}

@@ -28,7 +28,7 @@ from streams.runtime.kafka import aio
 from streams.runtime.kafka.append import KafkaWriter, Lane
 from streams.runtime.kafka.checkpoint import checkpoint_of, fitted
 from streams.runtime.kafka.envelope import headers_of
-from streams.runtime.kafka.fence import Fence
+from streams.runtime.kafka.fence import Fence, OddReplies
 from streams.runtime.kafka.follow import Follower
 from streams.runtime.kafka.owned import Owned
 from streams.runtime.kafka.place import checkpoint_bytes
@@ -60,6 +60,8 @@ class Ownership:
         self.busy: dict[tuple[str, int], asyncio.Task[Any]] = {}
         self.owing: set[int] = set()
         """Partitions of which nobody has looked yet whether their former owners owe grades."""
+        self.odd: defaultdict[int, OddReplies] = defaultdict(OddReplies)
+        """Replies that do not count, of every partition that was ever ours."""
         self.stopped = False
         """Whether we are on our way out of the group, which may still deal partitions out to us."""
         self.assignments = 0
@@ -149,7 +151,7 @@ class Ownership:
         worker, place = self.worker, self.worker.place
         checkpoint = worker.view.checkpoints.get(index)
         before = self.partitions[index]
-        owned = Owned.beginning(index, checkpoint, worker.past)
+        owned = Owned.beginning(index, checkpoint, worker.past, self.odd[index])
         begins, fold, view = owned.fold.upto, owned.fold, worker.view
         # What was delivered meanwhile comes from the group only once, and only we resume what we paused.
         owned.queue, owned.paused = before.queue, before.paused

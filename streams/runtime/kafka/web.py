@@ -81,6 +81,7 @@ def copies(worker: KafkaWorker, now_s: float) -> list[Sample]:
 def figures(worker: KafkaWorker) -> dict[str, float]:
     """Return a worker's own counts; the sum over all workers is the whole."""
     owned = list(worker.owning.partitions.values())
+    odds = worker.owning.odd.values()
     progress, schedule = worker.progress, worker.schedule
     return {
         "metalogue_episodes_admitted_total": progress.admitted,
@@ -90,8 +91,8 @@ def figures(worker: KafkaWorker) -> dict[str, float]:
         "metalogue_batches_learned_total": worker.teacher.learned,
         "metalogue_records_appended_total": worker.appender.appended,
         "metalogue_dead_letters_total": worker.intake.refused,
-        "metalogue_stale_completions_total": sum(o.fold.stale for o in owned),
-        "metalogue_repeated_completions_total": sum(o.fold.repeated for o in owned),
+        "metalogue_stale_completions_total": sum(len(odd.stale) for odd in odds),
+        "metalogue_repeated_completions_total": sum(len(odd.repeated) for odd in odds),
         "metalogue_episodes_parked": sum(len(o.parked()) for o in owned),
         "metalogue_model_calls_total": worker.world.calls_begun,
         "metalogue_lease_waits_total": worker.lease.waits,

@@ -249,6 +249,14 @@ def test_what_a_scope_was_told_to_forget_before_it_was_seen_is_forgotten() -> No
     assert later.early == {}
 
 
+def test_whoever_learns_for_months_does_not_keep_all_who_ever_came() -> None:
+    learner = full(10)
+    window = learner.scopes[SCOPE].window
+    assert len(window.awaited) == 10
+    close(learner)
+    assert not window.awaited
+
+
 # ── Strays ───────────────────────────────────────────────────────────────────────────────────
 
 

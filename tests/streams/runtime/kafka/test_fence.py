@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.runtime.kafka.envelope import LogRecord
-from streams.runtime.kafka.fence import CLAIMED, EventsFold, Fence
+from streams.runtime.kafka.fence import CLAIMED, EventsFold, Fence, OddReplies
+from streams.runtime.kafka.owned import Owned
 
 EPISODE = "p/d/1/r"
 
@@ -95,7 +96,7 @@ def test_a_reader_that_stops_anywhere_and_goes_on_reads_the_same(seed: int, cut:
     for offset, said in list(enumerate(log))[cut:]:
         fold.take(offset, said)
     assert fold.open == read(log).open
-    assert fold.stale == read(log).stale
+    assert fold.odd == read(log).odd
 
 
 @given(st.integers(min_value=0, max_value=2**32), st.randoms(use_true_random=False))
@@ -107,6 +108,31 @@ def test_what_is_delivered_twice_counts_once(seed: int, rng: random.Random) -> N
         if said.kind != CLAIMED and rng.random() < 0.3:
             assert not twice.take(offset, said)
     assert twice.open == read(log).open
+
+
+def test_a_reply_that_came_twice_is_told_from_a_question_that_was_asked_twice() -> None:
+    """Whoever takes the partition again reads the same record again; it is one all the same."""
+    odd = OddReplies()
+
+    def read_on(*more: LogRecord) -> EventsFold:
+        fold = Owned.beginning(0, None, set(), odd).fold
+        for offset, said in enumerate((claim("a"), *begun, *more)):
+            fold.take(offset, said)
+        return fold
+
+    begun = (
+        LogRecord(EPISODE, "admitted", "problem.admitted", 0, b"{}"),
+        LogRecord(EPISODE, "0", "completed", 0, b"one"),
+        LogRecord(EPISODE, "0", "completed", 0, b"one"),
+        LogRecord(EPISODE, "1", "experience.felt", 0, b"one"),
+        LogRecord(EPISODE, "1", "experience.felt", 0, b"two"),
+    )
+    assert read_on().odd == OddReplies(), "the same batch, sent again"
+    twice = LogRecord(EPISODE, "0", "completed", 0, b"two")
+    later = LogRecord(EPISODE, "2", "completed", None, b"unclaimed")
+    for _ in range(2):
+        assert read_on(twice, later).odd == OddReplies(stale={7}, repeated={6})
+    assert odd == OddReplies(stale={7}, repeated={6}), "of the process, and not of each reading"
 
 
 def test_without_the_fence_some_schedule_contradicts_itself() -> None:

@@ -17,7 +17,6 @@ from streams.engine.progress import Outcome
 from streams.runtime.embedded.log import now_ms
 from streams.runtime.kafka import ownership
 from streams.runtime.kafka.envelope import LogRecord, headers_of
-from streams.runtime.kafka.fence import Closings
 from streams.runtime.kafka.idle import Idle
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.owned import Owned
@@ -74,8 +73,8 @@ def test_one_whose_claim_a_checkpoint_does_not_name_goes_on_all_the_same(
 ) -> None:
     episode, beginning = shelved(runtime), Owned.beginning
 
-    def unclaimed(index: int, checkpoint: dict[str, Any] | None, past: Closings) -> Owned:
-        made = beginning(index, checkpoint, past)
+    def unclaimed(index: int, checkpoint: dict[str, Any] | None, *more: Any) -> Owned:
+        made = beginning(index, checkpoint, *more)
         made.shelf = {name: replace(each, claim=-1) for name, each in made.shelf.items()}
         return made
 
