@@ -196,4 +196,4 @@ def _puzzle_log(path: Path) -> Iterator[Entry]:
 
 
 READERS: dict[str, Callable[[Path], Iterator[Entry]]] = {".jsonl": _lines, ".json": _puzzle_log}
-"""By the end of the file's name. Our own logs come here as one more reader."""
+"""By the end of the file's name. ``metalogue export replies`` makes the first kind of logs of ours."""

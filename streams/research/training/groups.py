@@ -161,7 +161,7 @@ def groups(
     said, learner = judgements_of(log), learned(log, find)
     found: dict[str, Group] = {}
     for episode in episodes.closed(log):
-        work = _work(log, learner, episode)
+        work = work_of(log, learner, episode)
         turns = tuple(turns_of(work)) if work is not None else ()
         if work is None or not turns:
             continue
@@ -195,7 +195,7 @@ def _f1(work: Work, log: SqliteLog, said: Judgements) -> float | None:
     return grade.credit
 
 
-def _work(log: SqliteLog, learner: Learner, episode: str) -> Work | None:
+def work_of(log: SqliteLog, learner: Learner, episode: str) -> Work | None:
     """The episode as it was worked on; none for one that this build cannot run again."""
     journal = log.journal(episode)
     admitted, opened = journal["admitted"], journal["opened"]
@@ -224,8 +224,8 @@ class Asked:
             self.questions.append((address, request))
 
 
-def turns_of(work: Work) -> Iterator[Turn]:
-    """Every reply of an episode with its prompt, derived again from the record."""
+def calls_of(work: Work) -> Iterator[tuple[str, Complete, Completed]]:
+    """Every model call of an episode by its address, what was asked derived again from the record."""
     asked, run = Asked(), work.run(None, None)
     steps = through(work.policy.solve(work.task, work.settings), watch=asked)
     # An episode that a limit or a defect of its policy ended has replies too, and a reward: it was not enough.
@@ -238,6 +238,12 @@ def turns_of(work: Work) -> Iterator[Turn]:
     for at, question in asked.questions:
         said = run.journal[at]
         assert isinstance(said, Completed)
+        yield at, question, said
+
+
+def turns_of(work: Work) -> Iterator[Turn]:
+    """Every reply of an episode with its prompt."""
+    for at, question, said in calls_of(work):
         yield Turn(
             at,
             question.messages(),

@@ -55,11 +55,13 @@ def rebuild(
 
 
 TAKEN_BY = {
-    "FILE": ("grpo", "evidence"),
+    "FILE": ("grpo", "evidence", "replies"),
     "--episode": ("evidence", "folder"),
     "--reward": ("grpo",),
     "--out": ("evidence",),
     "--sign": ("evidence",),
+    "--policy": ("replies",),
+    "--seed": ("replies",),
 }
 """Which kinds of export take an argument."""
 
@@ -69,14 +71,15 @@ def export(
     folder: Annotated[
         str,
         typer.Argument(
-            metavar="FOLDER|grpo|evidence",
-            help="Where the files go; grpo: for training; evidence: one episode, to stand alone.",
+            metavar="FOLDER|grpo|evidence|replies",
+            help="Where the files go; grpo: for training; evidence: one episode; replies: a recording.",
         ),
     ],
     file: Annotated[
         Optional[str],
         typer.Argument(
-            metavar="FILE|EPISODE", help="With grpo: where the groups go. With evidence: of what."
+            metavar="FILE|EPISODE",
+            help="With grpo, replies: where they go. With evidence: of what.",
         ),
     ] = None,
     log: Log = None,
@@ -95,6 +98,13 @@ def export(
         Optional[str],
         typer.Option("--sign", metavar="PEM", help="With evidence: an Ed25519 key to sign with."),
     ] = None,
+    policy: Annotated[
+        Optional[str],
+        typer.Option("--policy", metavar="NAME", help="With replies: of its episodes."),
+    ] = None,
+    seed: Annotated[
+        Optional[int], typer.Option("--seed", metavar="N", help="With replies: of problems of it.")
+    ] = None,
     own: Own = [],  # noqa: B006
     json: Json = False,
 ) -> int:
@@ -102,12 +112,12 @@ def export(
 
     Beside them: what every column is, and queries to begin with.
     """
-    # Three kinds of files by one verb, told by a word in the place of a folder. A folder of that
+    # Kinds of files by one verb, told by a word in the place of a folder. A folder of that
     # name is still reached as ./grpo. What belongs to another kind is refused: an export that was
     # to be signed, or of one episode alone, must not look as if it were.
-    kind = folder if folder in ("grpo", "evidence") else "folder"
+    kind = folder if folder in ("grpo", "evidence", "replies") else "folder"
     scored = reward if reward != "exact_match" else None
-    for name, given in zip(TAKEN_BY, (file, episode, scored, to, sign), strict=True):
+    for name, given in zip(TAKEN_BY, (file, episode, scored, to, sign, policy, seed), strict=True):
         if given is not None and kind not in TAKEN_BY[name]:
             from streams.interfaces.cli.errors import usage
 
@@ -117,6 +127,10 @@ def export(
         from streams.interfaces.cli.export_grpo import export as groups
 
         return groups(log, file or "-", reward=reward, json=json)
+    if folder == "replies":
+        from streams.interfaces.cli.export_replies import export as replies
+
+        return replies(log, file or "-", policy=policy, seed=seed, json=json)
     if folder == "evidence":
         from streams.interfaces.cli.packing import export as pack
         from streams.interfaces.cli.packing import need_file
