@@ -19,7 +19,7 @@ from streams.research.analysis import cases
 from streams.research.analysis.plots import MISSING, THEMES, can_draw, drawn
 from streams.research.evidence import summary as summaries
 from streams.research.evidence.figures import Bank, Beside, figures, finished
-from streams.research.evidence.page import Block, blocks, plot_of, renewed, tables_of
+from streams.research.evidence.page import END, Block, NoEnd, blocks, plot_of, renewed, tables_of
 from streams.research.evidence.segments import BadSegment, Segments
 from streams.runtime.embedded.log import SqliteLog
 from streams.views.words import plural
@@ -28,17 +28,24 @@ SHOWN = 6
 """Lines of a difference that are printed."""
 
 
+def parts_of(page: Path) -> list[Block]:
+    """The parts of a page that are derived. Raises a usage error where it has none that can be told apart."""
+    try:
+        return list(blocks(page))
+    except NoEnd as error:
+        hint = f"<!-- evidence: {END} --> ends a part"
+        raise usage(f"{page}: {error}", field="PAGE", hint=hint) from error
+    except (OSError, UnicodeDecodeError) as error:
+        hint = "Name one: metalogue evidence PAGE"
+        raise usage(f"no page at {page}", field="PAGE", hint=hint) from error
+
+
 def evidence(page: str, *, write: bool, json: bool, plots: str | None = None) -> int:
     """Derive and compare, or ``write``, the tables of a page; 3 where one differs. ``plots``: where they are drawn."""
     if plots is not None and not can_draw():
         raise usage(MISSING, field="--plots")
     path = Path(page)
-    try:
-        shown = list(blocks(path))
-    except (OSError, UnicodeDecodeError) as error:
-        raise usage(
-            f"no page at {page}", field="PAGE", hint="Name one: metalogue evidence PAGE"
-        ) from error
+    shown = parts_of(path)
     asked = {block.folder: block for block in shown if block.folder.suffix != summaries.ENDING}
     if not asked:
         raise usage(f"{page} names no logs", field="PAGE", hint="<!-- evidence: FOLDER -->")

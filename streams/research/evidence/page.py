@@ -55,8 +55,12 @@ class Block:
     """The policy whose runs the others are paired with; none: each with each."""
 
 
+class NoEnd(ValueError):
+    """A part of a page has no end: what is written there would take the place of the parts behind it."""
+
+
 def blocks(page: Path) -> Iterator[Block]:
-    """The parts of a page that are derived."""
+    """The parts of a page that are derived. Raises ``NoEnd``."""
     for mark, text in _parts(page.read_text(encoding="utf-8")):
         if mark is not None:
             bank, larger = (
@@ -78,11 +82,15 @@ def _parts(text: str) -> Iterator[tuple[re.Match[str] | None, str]]:
     begun: re.Match[str] | None = None
     at = 0
     for mark in _MARK.finditer(text):
-        if (mark[1] == END) is (begun is None):
-            continue  # an end where nothing was begun, or a beginning inside a part
+        if begun is None and mark[1] == END:
+            continue  # an end where nothing was begun
+        if begun is not None and mark[1] != END:
+            raise NoEnd(f"{begun[1]} has no end before {mark[1]} begins")
         cut = mark.end() if begun is None else mark.start()
         yield begun, text[at:cut]
         begun, at = (mark if begun is None else None), cut
+    if begun is not None:
+        raise NoEnd(f"{begun[1]} has no end")
     yield None, text[at:]
 
 

@@ -24,7 +24,7 @@ from streams.research.analysis import cases
 from streams.research.analysis.cases import Case
 from streams.research.analysis.plots import can_draw
 from streams.research.evidence.figures import Pair, banks, figures, runs_beside
-from streams.research.evidence.page import blocks, plot_of, renewed
+from streams.research.evidence.page import NoEnd, blocks, plot_of, renewed
 from streams.research.evidence.segments import Segments
 from streams.runtime.embedded.log import SqliteLog
 from tests.streams.bench.worlds import case
@@ -316,6 +316,17 @@ def test_a_page_that_is_none_is_named(tmp_path: Path) -> None:
     assert "names no logs" in empty.err
 
 
+@pytest.mark.parametrize("behind", ["", "<!-- evidence: logs/two -->\n<!-- evidence: end -->\n"])
+def test_a_part_without_an_end_takes_no_place_of_others(page: Path, behind: str) -> None:
+    text = page.read_text() + f"<!-- evidence: logs/one -->\n\n## Kept\n{behind}"
+    page.write_text(text)
+    said = derived(page, "--write")
+    assert said.code == 2
+    assert "logs/one has no end" in said.err
+    assert "<!-- evidence: end --> ends a part" in said.err
+    assert page.read_text() == text
+
+
 @given(
     st.lists(
         st.sampled_from(("a\n", "<!-- evidence: x -->\n", "<!-- evidence: end -->", "| 1 |\n"))
@@ -325,6 +336,16 @@ def test_a_page_is_changed_between_its_marks_alone(parts: list[str]) -> None:
     with TemporaryDirectory() as place:
         page = Path(place) / "page.md"
         page.write_text("".join(parts))
+        marks = [part[15] for part in parts if part.startswith("<!--")]
+        is_open = False
+        for mark in marks:
+            if is_open and mark == "x":
+                break
+            is_open = mark == "x"
+        if is_open:
+            with pytest.raises(NoEnd, match="has no end"):
+                list(blocks(page))
+            return
         named = list(blocks(page))
         assert renewed(page, {}) == page.read_text()
         new = renewed(page, {page.parent / "x": "NEW\n"})
