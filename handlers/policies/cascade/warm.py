@@ -12,7 +12,7 @@ from schemas.memory import Memory
 def warm_start(source: Memory) -> tuple[KnowledgeConsolidated, ...]:
     """The rules of MC² that advise the Reasoner, else the strongest principles of a graph memory, six at most.
 
-    Those that are retired are left out. Source: MC² § 4 (K_0); trainable graph memory, stage 2.
+    Those that are retired are left out. That a cascade begins with them is ours.
     """
     rules = rules_of(source, "reasoner") or strongest(source)
     if not rules:

@@ -92,9 +92,9 @@ class News:
 class Mailbox:
     """Puts problems and feedback on a log, and reads what came of them."""
 
-    def __init__(self, log: SqliteLog, around: Around | None = None) -> None:
+    def __init__(self, log: SqliteLog) -> None:
         self.log, self.others = log, Others(log)
-        self.around = around or Around(tools_wanted() is not None)
+        self.around = Around(tools_wanted() is not None)
         """What the policies will have at hand: of a worker elsewhere only what is configured."""
         self.probe = None if log.is_owned_elsewhere else Probe(log.path)
         """Tries the file; what lies on Kafka is tried by reading on."""
