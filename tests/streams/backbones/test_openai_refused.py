@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.questions import Sampling
-from streams.answering.backbones.openai.body import adapted, left_out
+from streams.answering.backbones.openai.body import adapted, left_out, refused_by
+from streams.answering.backbones.openai.faults import of_status
 from streams.answering.backbones.openai.options import Options
 from streams.core.backbone import ModelReply, ModelRequest, SetupBroken
 from streams.core.normalise import completed
@@ -130,6 +131,65 @@ def test_refusals_in_other_shapes_are_known(name: str, status: int, body: Any) -
 
     reply = one(script, EVERYTHING, structured=True)
     assert (reply.text, reply.dropped) == ("fine", (name,))
+
+
+PYDANTIC = [
+    {
+        "type": "less_than_equal",
+        "loc": ["body", "top_p"],
+        "msg": "Input should be less than or equal to 1",
+    }
+]
+OTHERWISE: list[tuple[str, object]] = [
+    ("temperature", "invalid temperature: only 1 is allowed for this model"),
+    ("temperature", "only 1 is allowed for temperature"),
+    ("temperature", "`temperature` may only be set to 1 when thinking is enabled."),
+    ("temperature", "Invalid value: temperature can only be 1 for this model"),
+    ("temperature", "'temperature' should be 1"),
+    ("temperature", "temperature should be in (0.0, 1.0)"),
+    ("temperature", "temperature: range: 0..1"),
+    ("temperature", "Invalid 'temperature': decimal above maximum value. Expected a value <= 1."),
+    ("temperature top_p", "top_p and temperature are fixed at 0.95 and 1.0 for this model"),
+    ("reasoning_effort", "`reasoning_effort` must be one of `none` or `default`"),
+    ("top_p", PYDANTIC),
+    ("response_format", "This model does not support response format `json_schema`."),
+    ("response_format", "Structured outputs are not supported by this model"),
+    ("response_format", "JSON mode is not enabled for models/gemma-3-27b-it"),
+    (
+        "response_format",
+        "json_schema is enabled only for api versions 2024-08-01-preview and later",
+    ),
+    (
+        "response_format",
+        "Invalid value: 'json_schema'. Supported values are: 'text' and 'json_object'.",
+    ),
+    ("response_format", "invalid JSON schema for response_format: 'reply'"),
+    ("response_format", "The provided JSON schema contains features not supported by xgrammar."),
+    ("response_format", "JSON schema conversion failed: Unrecognized schema: {}"),
+]
+"""Bounds, and names of the form, as endpoints word them that name no parameter apart."""
+NO_PARAMETER = (
+    "temperature is told for more tokens than the maximum context length",
+    "Invalid content: 'The temperature should be 20 degrees in the room'",
+    "Invalid value: 'wizard'. Supported values are: 'system', 'assistant', 'user'.",
+    "messages.0.role must be one of: system, user, assistant",
+    "Only 1 image is allowed for this prompt",
+    "Please write a JSON schema for your question",
+    "Could not parse the JSON body of your request",
+)
+
+
+@pytest.mark.parametrize(("names", "said"), OTHERWISE)
+def test_a_bound_and_a_form_by_other_names_refuse_a_parameter(names: str, said: object) -> None:
+    """The first such problem was charged for what every other one would meet."""
+    sent = dict.fromkeys((*PARAMETERS, "model", "messages", "reasoning_effort"))
+    body = {"error": {"message": said}} if isinstance(said, str) else {"detail": said}
+    assert refused_by(of_status(400, body), sent) == {*names.split()}
+
+
+@pytest.mark.parametrize("said", NO_PARAMETER)
+def test_what_is_wrong_with_a_prompt_refuses_no_parameter(said: str) -> None:
+    assert of_status(400, {"error": {"message": said}}).kind == "error"
 
 
 def test_a_key_that_may_not_is_still_the_set_ups_fault() -> None:

@@ -82,11 +82,26 @@ _NO_PARAMETER = re.compile(
     r"extra_forbidden|extra inputs|not permitted|is not supported with this model",
     re.IGNORECASE,
 )
+_NAMED = r"(?:response_format|temperature|top_p|seed|logprobs|reasoning_effort)"
+# Bounds are told right behind the name. "The temperature should be 20 degrees" may be quoted from a prompt, so that
+# what is merely said to be so needs the signs of a name, a range, or a number that ends what is said.
+_BOUND = (
+    rf"{_NAMED}\S{{0,12}}(?: parameter| value)? (?:must be|(?:may|can|must|should) only be|(?:has|have|needs?) to be|"
+    r"(?:is|are) (?:fixed|restricted|limited) (?:at|to)|"
+    r"should be (?:in\b|between|one of|at (?:most|least)|less|greater|[<>=]|"
+    r"[\d.]{1,9}(?: (?:for|when|with|if)\b|[^\w\s]|$)))|"
+    rf"['\"`]{_NAMED}['\"`] should be|"
+    rf"only .{{1,30}} (?:is|are) (?:allowed|accepted|permitted) for ['\"`]?{_NAMED}|"
+    rf"invalid (?:value for |parameter )?['\"`]?{_NAMED}['\"`]?(?: value)?(?:[:.,]|$)|"
+    # Anthropic, and who answers with the list of pydantic.
+    rf"{_NAMED}(?:: |['\")\]]{{1,4}}, ?['\"]msg['\"]: ?['\"])(?:range\b|input should be)"
+)
 _REFUSES = re.compile(
     r"\b(?:unknown|unsupported|unrecogni[sz]ed|unexpected|deprecated|forbidden|unavailable)|"
     r"not (?:supported|permitted|allowed|available|enabled)|extra inputs|extra_forbidden|"
     r"does(?: not|n't) support|only the default|cannot find field|cannot (?:both )?be (?:specified|used|set)|"
-    r"(?:response_format|temperature|top_p|seed|logprobs)\S{0,12} must be",
+    r"json_schema\S{0,3} (?:is enabled only|supported values are)|invalid (?:json )?schema for response|"
+    rf"{_BOUND}",
     re.IGNORECASE,
 )
 """What may refuse a parameter, if it names one of ours as well."""
@@ -97,6 +112,10 @@ _NO_TOOLS = re.compile(
     re.IGNORECASE,
 )
 """Servers that have no tool calls, or were started without them, say so in words of their own."""
+_IN_A_FORM = re.compile(
+    r"response[ -]format|json[_ ]schema|json mode|structured[_ ]output", re.IGNORECASE
+)
+"""What endpoints call the form that is asked for by ``response_format``."""
 _EXCLUDES = re.compile(r"cannot both|only one of|use only one|mutually exclusive", re.IGNORECASE)
 # Words that can be a parameter. A refusal is read for the names of what we sent, since every server
 # words it in its own way; only what it names is left out, and not what we suppose that it means.
@@ -166,12 +185,14 @@ def of_status(
     ]
     everything = " ".join((*said, str(error.get("metadata", ""))[:MOST_SAID]))
     parameter = error.get("param")
-    kind = _kind(status, everything, parameter, pause)
     words = _NAMES.findall(f"{everything} {parameter if isinstance(parameter, str) else ''}")
     names = frozenset((*words, *map(str.lower, words)))
+    # Their words seldom hold the parameter's own name.
     if _NO_TOOLS.search(everything):
-        # Their words seldom hold the parameter's own name.
         names |= {"tools"}
+    if _IN_A_FORM.search(everything) and _REFUSES.search(everything):
+        names |= {"response_format"}
+    kind = _kind(status, everything, parameter, names, pause)
     # A refused key may come back in the message; the first word is the code.
     shown = " ".join(" ".join(said[:1] if kind == "auth" else said).split())
     detail = f"HTTP {status} {shown}".strip()[:MOST_SHOWN]
@@ -196,7 +217,9 @@ def _error(body: object) -> dict[str, Any]:
     return told
 
 
-def _kind(status: int, said: str, parameter: object, pause: float | None) -> Kind:
+def _kind(
+    status: int, said: str, parameter: object, names: frozenset[str], pause: float | None
+) -> Kind:
     # The words come before the status: one status stands for several faults. Spent quota comes first of
     # all, for it is told with the status of a limit that passes, and would be asked again for hours.
     passes = pause is not None or _PASSES.search(said) is not None
@@ -207,29 +230,27 @@ def _kind(status: int, said: str, parameter: object, pause: float | None) -> Kin
         return "refusal"
     if status == 429 and _NEVER_FITS.search(said):
         return "error"
-    if status == 403 and _REFUSES.search(said) and not _CHOSEN.isdisjoint(_NAMES.findall(said)):
+    if status == 403 and _REFUSES.search(said) and not _CHOSEN.isdisjoint(names):
         return "model"
     if status in (400, 404, 422, 500, 501) and _NO_TOOLS.search(said):
         return "model"
     if status in BY_STATUS:
         return BY_STATUS[status]
     if status in (400, 422):
-        return _bad_request(said, parameter)
+        return _bad_request(said, parameter, names)
     # Of a status that nobody told us of: the request is to blame for those of the client, and its
     # problem alone is charged; the others may pass.
     return "error" if 400 <= status < 500 else "failed"
 
 
-def _bad_request(said: str, parameter: object) -> Kind:
+def _bad_request(said: str, parameter: object, names: frozenset[str]) -> Kind:
     """The prompt's fault, unless the words blame what we send with every call."""
     # Length comes first: such a refusal often names ``max_tokens``, and leaving that out would not help.
     if _TOO_LONG.search(said):
         return "error"
     if _NOT_TLS.search(said):
         return "tls"
-    names = f"{said} {parameter}" if isinstance(parameter, str) else said
-    words = map(str.lower, _NAMES.findall(names))
-    refuses = _REFUSES.search(said) and not (_OURS | _CAPS).isdisjoint(words)
+    refuses = _REFUSES.search(said) and not (_OURS | _CAPS).isdisjoint(names)
     if parameter in _OURS or refuses or _NO_MODEL.search(said) or _NO_PARAMETER.search(said):
         return "model"
     return "error"
