@@ -104,6 +104,18 @@ _TABLE = re.compile(
 """A table that begins here, and the rows below its head."""
 _NAME = re.compile(r"([A-Za-z]\w{0,8})[ \t]{0,2}=[ \t$]{0,2}$")
 """What a box is the value of."""
+_KEY = re.compile(r"(?<=[\"'])(?:the[ _]?|final[ _]?)?answer[\"']\s{0,4}:\s{0,4}", re.IGNORECASE)
+"""An answer's name in an object of JSON, or of Python."""
+_KEYED = re.compile(
+    r"(?:\"((?:[^\"\\]|\\.)*+)\"|'((?:[^'\\]|\\.)*+)'|([-+]?[.\d][-+.\deE]{0,40}))\s{0,40}"
+    r"(?:\}|,\s{0,40}[\"'][\w ]{1,40}[\"']\s{0,4}:)(?P<ends>[^{}]{0,400}\}?[\s`*.]{0,40}\Z)?",
+    re.DOTALL,
+)
+"""A value in an object, up to the next name or the object's end, and whether the text ends with it."""
+_OBJECT = re.compile(
+    rf"[\s`]{{0,8}}(?:json\s)?\s{{0,4}}\{{\s{{0,40}}[\"']{_KEY.pattern}", re.IGNORECASE
+)
+_ESCAPED = re.compile(r"\\([\"'\\/])")
 _BLOCK = re.compile(r"[|>][-+]?[ \t]{0,4}\n")
 """How YAML announces that a value stands below."""
 _CORRECTED = re.compile(
@@ -128,13 +140,16 @@ def extract(text: str) -> str | None:
     """The answer that ``text`` marks as its own, or ``None``: nothing is guessed."""
     # A tag at the very end closes a reply whose other marks may be quotations from its own work;
     # elsewhere a tag is weaker than a field or a box, since prompts are quoted with their tags.
-    at_end = text[-40:].rstrip(" \t\r\n`*.").lower().endswith("</answer>")
+    tail = text[-40:].rstrip(" \t\r\n`*.").lower()
+    objects = map(_keyed, _behind(_KEY, text)) if tail.endswith("}") else ()
     marked = (
-        (_tagged(text) if at_end else None)
+        (_tagged(text) if tail.endswith("</answer>") else None)
+        or next((said for said, ends in objects if said and ends), None)
         or next(filter(None, map(labelled, _behind(_FINAL, text))), None)
         or boxed(text)
         or _tagged(text)
         or next(filter(None, map(stated, _behind(_ANSWER, text))), None)
+        or next((said for said, _ in map(_keyed, _behind(_KEY, text)) if said), None)
     )
     if marked is not None:
         return marked
@@ -199,6 +214,10 @@ def labelled(text: str) -> str | None:
     # "None" on the label's own line is meant: what follows explains why there is no answer.
     if absent(text[:CONTENT_CHARS].lstrip().partition("\n")[0]):
         return None
+    opens = _OBJECT.match(text)
+    keyed, _ = _keyed(text[opens.end() if opens else 0 : CONTENT_CHARS])
+    if keyed is not None:
+        return keyed
     # Behind a correction stands what counts, if it is marked.
     again = [found.end() for found in _CORRECTED.finditer(text, 0, CONTENT_CHARS)][-1:]
     rest = text[again[0] : CONTENT_CHARS] if again else ""
@@ -237,6 +256,15 @@ def _said(text: str) -> str | None:
     said = _behind(_SAYS, _last_segment(text))
     clauses = (REASONS.split(each, maxsplit=1)[0] for each in said)
     return next(filter(None, map(stated, clauses)), None)
+
+
+def _keyed(text: str) -> tuple[str | None, bool]:
+    """The answer that stands behind its name in an object of JSON, and whether the text ends with that object."""
+    found = _KEYED.match(text)
+    if found is None:
+        return None, False
+    said = _ESCAPED.sub(r"\1", next(filter(None, found.groups()[:3]), ""))
+    return whole(said), found["ends"] is not None
 
 
 def _points(text: str) -> list[str]:

@@ -274,3 +274,34 @@ def test_an_answer_has_so_many_characters_and_so_many_marks_are_tried() -> None:
 def test_an_answer_in_a_layout_of_its_own(text: str, answer: str | None) -> None:
     """A point below its label was read with its hyphen as a minus, of several parts one, and a heading as an answer."""
     assert extract(text) == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ('{"answer": "Paris"}', 'Paris'),
+        ('It is on the Seine.\n{"answer": "Paris"}', 'Paris'),
+        ('So:\n```json\n{"Final answer": "Paris", "confidence": 0.9}\n```', 'Paris'),
+        ('{"answer": "Paris"}\n\nI hope this helps!', 'Paris'),
+        ("{'answer': 'Paris'}", 'Paris'),
+        ('**Final answer:** {"answer": "Paris"}', 'Paris'),
+        ('Final answer:\n```json\n{"answer": 42}\n```\nDone.', '42'),
+        ('{"final_answer": 42, "unit": "km"}', '42'),
+        ('{"thought": "the answer is 5", "answer": "6"}', '6'),
+        (r'{"work": "\\boxed{7} at first", "answer": "6"}', '6'),
+        (r'{"answer": "\\frac{1}{2}"}', r'\frac{1}{2}'),
+        (r'{"answer": "\frac{1}{2}"}', r'\frac{1}{2}'),
+        (r'{"answer": "\\boxed{\\frac{1}{2}}"}', r'\frac{1}{2}'),
+        (r'{"answer": "she said \"no\""}', 'she said "no"'),
+        ('{"answer": "7"} was a draft, so it is \\boxed{8}', '8'),
+        ('{"answer": null}', None),
+        ('{"answer": "none"}', None),
+        ('Final answer: {"x": 1}', '{"x": 1}'),
+        ('Final answer: {1, 2}', '{1, 2}'),
+        (r'Final answer: -\frac{1}{2}', r'-\frac{1}{2}'),
+        ('Final answer: "a", "b"', '"a", "b"'),
+    ],
+)  # fmt: skip
+def test_an_answer_may_stand_behind_its_name_in_an_object(text: str, answer: str | None) -> None:
+    """The signs of JSON were read along with it, or nothing was."""
+    assert extract(text) == answer
