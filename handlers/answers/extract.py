@@ -34,14 +34,18 @@ FAREWELL = re.compile(
     re.IGNORECASE,
 )
 """How a closing courtesy begins, which stands behind all that a reply says."""
+# Emphasis that begins with the answer ends with it, and stays until both are taken off.
+_OPENING = r"[*_]{0,3}(?:[ \t]|[*_]{1,3}(?=\s|$)){0,6}"
 _FINAL = re.compile(
-    r"(?:final[ _\-\\]{0,3}answer(?: is)?|最终答案)[ \t*_`\"']{0,6}[:：=][ \t*_]{0,6}(?:[`\"'](?=\s)[ \t*_]{0,6})?"
+    r"(?:final[ _\-\\]{0,3}answer(?: is)?|最终答案)[ \t*_`\"']{0,6}[:：=]"
+    rf"{_OPENING}(?:[`\"'](?=\s){_OPENING})?"
     r"|^[ \t#>*_]{0,8}(?:step[ \t]{1,2}\d{1,2}[ \t]{0,2}[:.)—–-][ \t]{0,2}|\d{1,2}[.)][ \t]{1,2})?"
     r"(?:the )?final[ _]answer[ \t#*_]{0,6}$",
     re.IGNORECASE | re.MULTILINE,
 )
 _ANSWER = re.compile(
-    r"^[ \t*_#>\-]{0,8}(?:(?:the )?answer(?: is)?[ \t*_]{0,4}[:：=][ \t*_]{0,4}"
+    r"^[ \t*_#>\-]{0,8}(?:(?:the )?answer(?: is)?[ \t*_]{0,4}[:：=]"
+    rf"{_OPENING}"
     # Four hashes before words, or a numbered one, with a text below are a heading, and no answer of GSM8K's.
     r"|(?<!#)####(?!#)(?![ \t]{0,4}+(?:\d{1,2}[.)][ \t]|(?![-−+$€£(\\.\d]))[^\n]{0,60}?[^\W\d_]{3}"
     rf"[^\n]{{0,200}}\n\s{{0,20}}(?!{FAREWELL.pattern})\S))",
@@ -76,7 +80,10 @@ _ABSENT = re.compile(
     r"[\s*_`\"'(\[]{0,8}(?:none|n/a|null|nil|not applicable)[\s*_`\"')\].]{0,8}", re.IGNORECASE
 )
 """How a model says that it has no answer, or that none is wanted."""
-_LEAD = re.compile(r"^(?:so,? )?the (?:final |correct )?answer is:?\s{1,4}", re.IGNORECASE)
+_LEAD = re.compile(
+    r"^(?:(?:so|therefore|thus|hence),? )?(?:the|our) (?:final |correct |right )?answer is:?\s{1,4}",
+    re.IGNORECASE,
+)
 _ANNOUNCES = re.compile(r"(?:[:：=]|\b(?:is|are|was|equals))[ \t*_]{0,6}$")
 """How a line ends whose answer stands below it."""
 _LISTED = re.compile(r"[-*•][ \t]|\d{1,3}[.)][ \t]")
@@ -90,8 +97,11 @@ _SIGNS = frozenset("∅ ∞ -∞ −∞ +∞ < > ≤ ≥ ≠ = ± × ÷".split()
 _HOPE = re.compile(r"\. ?I hope it is correct\.?$", re.IGNORECASE)
 _WRAPS = (
     *(("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]")),
-    *(("**", "**"), ("_", "_"), ("<answer>", "</answer>"), ("```", "```"), ("`", "`")),
+    *(("***", "***"), ("**", "**"), ("*", "*"), ("_", "_")),
+    *(("<answer>", "</answer>"), ("```", "```"), ("`", "`")),
 )
+_BOLD = re.compile(r"^\*\*(?=\S)([^*\n]{1,200})(?<=\S)\*\*(?=[ \t])")
+"""What is bold before words that are not, such as a number before its unit."""
 _CLOSED = re.compile(r"(?<=[^\s>])\s?</(\w{1,20})>$")
 """A tag that closes behind an answer what began before it."""
 _CHEERS = re.compile(
@@ -390,7 +400,8 @@ def _clean(text: str) -> str | None:
     tag = _CLOSED.search(text[-40:])
     text = text[: -len(tag[0])] if tag is not None and f"<{tag[1]}" not in text else text
     # A bold sign that closes what opened before the answer, as in "the answer is **42**."
-    text = re.sub(r"\*\*(?=\.?$)", "", text) if text.count("**") % 2 else text
+    text = re.sub(r"^\*\*(?!.*\*\*)|\*\*(?=\.?$)", "", text) if text.count("**") % 2 else text
+    text = _BOLD.sub(r"\1", text)
     text = _SENTENCE.sub("", _LEAD.sub("", text))
     for opens, closes in _WRAPS:
         inner = text.removesuffix(".") if text.endswith(closes + ".") else text

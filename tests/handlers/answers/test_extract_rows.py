@@ -305,3 +305,32 @@ def test_an_answer_in_a_layout_of_its_own(text: str, answer: str | None) -> None
 def test_an_answer_may_stand_behind_its_name_in_an_object(text: str, answer: str | None) -> None:
     """The signs of JSON were read along with it, or nothing was."""
     assert extract(text) == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ('Final answer: ***500***', '500'),
+        ('#### ***500***', '500'),
+        ('Final answer: _42_', '42'),
+        ('Final answer: *42*', '42'),
+        ('Final answer: **72** clips', '72 clips'),
+        ('Answer: **72** clips and **3** pens', '72 clips and **3** pens'),
+        ('Final answer: He has **72** clips', 'He has **72** clips'),
+        ('The answer is **187.9126**.', '187.9126'),
+        ('**Final answer:** ** 42', '42'),
+        ('Final answer: **42', '42'),
+        ('Final answer: 2**3**4', '2**3**4'),
+        ('Final answer: *a* and *b*', '*a* and *b*'),
+        ('Final answer: __init__', '__init__'),
+        ('so the answer is 18', '18'),
+        ('therefore 72', None),
+        ('Final answer: Therefore, the correct answer is 42.', '42'),
+        (r"Therefore, the correct answer is \boxed{42}", '42'),
+        ('Answer: Hence our answer is **(B)**.', '(B)'),
+    ],
+)  # fmt: skip
+def test_emphasis_and_a_sentence_around_an_answer_are_no_part_of_it(
+    text: str, answer: str | None
+) -> None:
+    assert extract(text) == answer
