@@ -39,7 +39,9 @@ _NUMBER = re.compile(r"[-+−]?(?:\d[\d,]{0,400}(?:\.\d{0,400})?|\.\d{1,400})(?:
 _PART = r"[-+−]?(?:\d{1,6}(?:\.\d{1,20})?|\.\d{1,20})(?:e-?\d{1,2})?"
 _SHARE = re.compile(
     rf"(?:\b(?P<between>between)[ \t]{{1,4}})?(?<![^\W_])(?P<part>{_PART})[ \t*_`]{{0,4}}"
-    r"(?:(?P<percent>\\?%|percent\b)|(?:/|out of\b)[ \t]{0,4}(?P<of>\d{1,6}(?:\.\d{1,6})?)"
+    r"(?:(?P<percent>\\?%|percent\b)"
+    r"|(?:(?:(?:stars?|points?|marks?)\b|[★⭐]\ufe0f?)[ \t]{0,4})?\(?(?:/|out of\b)[ \t]{0,4}"
+    r"(?P<of>\d{1,6}(?:\.\d{1,6})?)"
     r"|(?:of|in)[ \t]{1,4}(?P<cases>\d{1,4})(?![.\d]))?"
     # "0.xx" is our own form, and no nought.
     r"(?![^\W_]|\.[x?])"
@@ -54,12 +56,23 @@ _BESIDE = re.compile(
     re.IGNORECASE,
 )
 _SCALE = re.compile(
-    r"(?:\b(?:on|using)[ \t]{1,4}an?[ \t]{1,4})?"
-    r"(?:\bscale[ \t]{1,4}(?:of|from)[ \t]{1,4}|\bfrom[ \t]{1,4}|[\[(][ \t]{0,2})"
-    r"[01](?:\.0)?[ \t]{0,2}(?:,|-|–|—|to)[ \t]{0,2}(?P<top>1|5|10|100)(?:\.0)?(?![.\d])[ \t]{0,2}[\])]?",
+    r"(?:\b(?:on|in|using)[ \t]{1,4}an?[ \t]{1,4})?"
+    r"(?P<lead>\b(?:scale|range)(?:[ \t]{1,4}(?:of|from)|:)?[ \t]{1,4}|\bfrom[ \t]{1,4}|[\[(][ \t]{0,2})?"
+    r"\b[01](?:\.0)?[ \t]{0,2}(?:,|-|–|—|to)[ \t]{0,2}(?P<top>1|5|10|100)(?:\.0)?(?![.\d])"
+    r"(?(lead)[ \t]{0,2}[\])]?|[ \t-]{1,3}scale\b)",
     re.IGNORECASE,
 )
 """The scale that a reply names beside its share."""
+_SOME_SCALE = re.compile(
+    r"\d[ \t(]{0,4}(?:(?:stars?|points?|marks?)\b|[★⭐])|\bon an?\b[^.;\n]{0,30}\bscale\b"
+    r"|\bout of (?:five|ten|a hundred)\b|\b(?:5|10|100)[ \t]{1,3}(?:is|being|=|means)[ \t]",
+    re.IGNORECASE,
+)
+"""Words of a scale: where it is none of those above, nobody can say what a whole number on it is worth."""
+_DENIED = re.compile(
+    rf"(?:\bnot|n['’]t)[ \t]{{1,3}}{_PART}[ \t]{{0,2}}(?:\\?%|percent\b)?", re.IGNORECASE
+)
+"""A number that is said not to be the one."""
 _WIDE = str.maketrans("０１２３４５６７８９．％／", "0123456789.%/")
 """Figures and signs in the width of Chinese letters."""
 # Nobody writes thousands with a nought before them: 0,95 is 0.95, as half of Europe writes it.
@@ -135,7 +148,7 @@ def read_number(field: Field, raw: object) -> float:
     line = _string(raw).strip()[:LINE_CHARS]
     line = _without_echo(field, line)
     if field.unit:
-        line = _COMMA.sub("0.", _BESIDE.sub("", line.translate(_WIDE)))
+        line = _COMMA.sub("0.", _DENIED.sub("", _BESIDE.sub("", line.translate(_WIDE))))
         scale = _SCALE.search(line)
         share = _SHARE.search(_EVEN.sub("0.5", _SCALE.sub("", line)))
         if share is None:
@@ -148,6 +161,8 @@ def read_number(field: Field, raw: object) -> float:
         if of is None and not share["percent"] and share["part"].isdecimal():
             # "3 in 4" is of whole numbers: 0.9 in 2 of the cases is 0.9.
             of = share["cases"] or (scale and scale["top"])
+            if of is None and _SOME_SCALE.search(line):
+                raise ValueError("must be a number in [0, 1]")
         if of is not None and float(of) > 0:
             return _unit(part / float(of))
         return _unit(part / 100 if share["percent"] else part)

@@ -164,6 +164,13 @@ def test_a_number(said: str, found: Any) -> None:
         ("0.8 on a scale of 0 to 10", 0.8), ("[0, 10] 8/10", 0.8), ("85 on a scale of 0-100", 0.85),
         ("from 0 to 1: 0.7", 0.7),
         ("1 in 4", 0.25), ("3 of 4", 0.75), ("0.9 in 2 of the cases", 0.9), ("11 (0-10)", None),
+        ("1 (on a scale of 1-10)", 0.1), ("1 (scale: 1–10)", 0.1), ("1 on a 1-10 scale", 0.1),
+        ("1 in a range of 1-10", 0.1), ("1 star out of 5", 0.2), ("3★ out of 5", 0.6), ("1 (out of 10)", 0.1),
+        ("1 star", None), ("0 stars", None), ("1 (low) on a 10-point scale", None), ("1, where 10 is the best", None),
+        ("1 out of five", None), ("1, on a scale of one to ten", None), ("1 on a scale of 0 to 1", 1.0),
+        ("1, and nothing is out of place", 1.0), ("0 on a scale of 0-10", 0.0),
+        ("not 0.9 but 0.4", 0.4), ("It isn't 90%, rather 40%", 0.4), ("not 1 but 0", 0.0), ("0.4, not 0.9", 0.4),
+        ("not 100% sure, 0.8", 0.8),
         ("8", None), ("3/0", None), ("1.01", None), ("-0.1", None), ("101%", None),
     ],
 )  # fmt: skip
