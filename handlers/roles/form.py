@@ -462,8 +462,9 @@ def cells(line: str) -> list[str]:
 
 @lru_cache(maxsize=256)
 def _running(reply: Reply) -> re.Pattern[str]:
-    """The gap between a sentence's end, or a colon, and a label in just our spelling, with its colon."""
+    """The gap before a label in just our spelling, with its colon: bold, or behind a sentence's end or a colon."""
     names = "|".join(re.escape(field.label) for field in reply.fields)
     return re.compile(
-        rf"(?<=[.!?:)\]}}\"”])[ \t]{{1,3}}(?=(?P<bold>\*{{0,2}})(?:{names})(?P=bold)[ \t]{{0,2}}:)"
+        rf"(?<=[.!?:)\]}}\"”])[ \t]{{1,3}}(?=(?:{names})[ \t]{{0,2}}:)"
+        rf"|(?<=\S)[ \t]{{1,3}}(?=\*\*(?:{names})(?:\*\*)?[ \t]{{0,2}}:)"
     )

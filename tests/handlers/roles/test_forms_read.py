@@ -246,6 +246,10 @@ def test_a_list(said: str, found: Any) -> None:
     [
         ("Why: it is so. Go: NO", {"Why": "it is so.", "Go": "NO"}),
         ("It holds. Why: it is so. **Go**: YES", {"Why": "it is so.", "Go": "YES"}),
+        ("Why: it is so and **Go:** NO", {"Why": "it is so and", "Go": "NO"}),
+        ("Why: it is so, so that **Go: NO**", {"Why": "it is so, so that", "Go": "NO"}),
+        ("Why: it is so. **Go:** YES", {"Why": "it is so.", "Go": "YES"}),
+        ("Why: it is so and **go:** NO", "Go: missing"),
         ("Why: it is so. go: NO", "Go: missing"),
         ("Why: so far Go: NO", "Go: missing"),
         ("Why: it is so. Go: perhaps", "Go: missing"),
