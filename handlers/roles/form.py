@@ -328,7 +328,10 @@ def _answered(field: Field, text: str) -> str | None:
 
 
 def _verdict(text: str, reply: Reply) -> Found | None:
-    """A reply of a choice and a text without labels, such as ``**PASS** – the parts agree``."""
+    """A reply of a choice and a text without labels, such as ``**PASS** – the parts agree``.
+
+    The choice may have its label as well, as the last line below the text.
+    """
     if not _judges(reply):
         return None
     kinds = {field.kind: field for field in reply.fields}
@@ -337,9 +340,18 @@ def _verdict(text: str, reply: Reply) -> Found | None:
     found = re.match(
         rf"\s{{0,9}}\*{{0,2}}({named})\*{{0,2}}[ \t]{{0,4}}[–—:.,-]{{1,2}}\s{{1,9}}", text
     )
-    if found is None:
+    if found is not None:
+        return {choice.label: [found[1]], beside: [text[found.end() :]]}
+    marks = marks_of(text, reply)
+    if [mark.label for mark in marks] != [key(choice.label)]:
         return None
-    return {choice.label: [found[1]], beside: [text[found.end() :]]}
+    before, said = text[: marks[0].start].strip(), text[marks[0].end :].strip()
+    verdict, unless = _value(choice, [said], ""), kinds["text"].unless
+    # Words above a verdict that needs none may as well speak against it: to ask once more costs less.
+    spared = unless is not None and verdict in unless[1]
+    if not isinstance(verdict, str) or spared or not before or "\n" in said:
+        return None
+    return {choice.label: [verdict], beside: [before]}
 
 
 def _judges(reply: Reply) -> bool:

@@ -110,6 +110,10 @@ def test_what_a_small_model_said_as_critic() -> None:
         "Sound": "YES"
     }, "these are the prompt's own words"
     assert CRITIC.read("Feedback: ...\nSound: YES") == {"Sound": "YES"}
+    assert CRITIC.read("1. Step 2 is wrong: 3 times 4 is 12.\n\nSound: NO") == {
+        "Feedback": "1. Step 2 is wrong: 3 times 4 is 12.",
+        "Sound": "NO",
+    }, "words above a YES may speak against it, and are not read"
     for lacking in (
         "Feedback: None. The solution is sound as it stands and meets all the requirements of the problem.",
         "Feedback: The solution is sound as it stands. There are no steps that need to be changed or altered.",
