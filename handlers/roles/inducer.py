@@ -90,7 +90,8 @@ _RATING = re.compile(r"\(\s*+(\w*+)\s*+,?+\s*+([-+\w.]*+)\s*+\)")
 _WORD = re.compile(r"\w")
 # A word and a number that another sign parts, or a number in percent.
 _SPELT = re.compile(
-    r"\(\s{0,3}(high|medium|low)\s{0,3}[,;:/–—-]\s{0,3}(\d{1,3}(?:\.\d{1,4})?)\s{0,2}(?:%|/\s?100)?\s{0,3}\)",
+    r"(?:\(\s{0,3}|(?:[,;–—-]\s{0,3})?\bconfidence\s{0,3}[:=]\s{0,3})(high|medium|low)\s{0,3}(?:[,;:/–—-]\s{0,3}|(\()\s{0,3})"
+    r"(\d{1,3}(?:\.\d{1,4})?)\s{0,2}(?:%|/\s?100)?\s{0,3}\)(?(2)\s{0,3}\)?)",
     re.IGNORECASE,
 )
 # Emphasis around a bracket, which would stay behind without it.
@@ -218,7 +219,7 @@ def rated(item: str, overall: str) -> tuple[str, str, float]:
     A share such as 0.8 is 80, and no principle is held to be surer than 85. What stands in brackets and is
     no confidence, such as (when unsure), is the principle's own.
     """
-    tidy = _SPELT.sub(r"(\1, \2)", _NAMED.sub("(", _MARKED.sub("", item)))
+    tidy = _SPELT.sub(r"(\1, \3)", _NAMED.sub("(", _MARKED.sub("", item)))
     found = rating(tidy)
     if found is None:
         return item, overall, USUAL[overall]
