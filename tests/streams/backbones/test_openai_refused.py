@@ -182,7 +182,7 @@ NO_PARAMETER = (
 @pytest.mark.parametrize(("names", "said"), OTHERWISE)
 def test_a_bound_and_a_form_by_other_names_refuse_a_parameter(names: str, said: object) -> None:
     """The first such problem was charged for what every other one would meet."""
-    sent = dict.fromkeys((*PARAMETERS, "model", "messages", "reasoning_effort"))
+    sent: dict[str, Any] = dict.fromkeys((*PARAMETERS, "model", "messages", "reasoning_effort"))
     body = {"error": {"message": said}} if isinstance(said, str) else {"detail": said}
     assert refused_by(of_status(400, body), sent) == {*names.split()}
 
