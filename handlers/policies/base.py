@@ -66,7 +66,7 @@ class Around:
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Around:
         """What was said so."""
-        prices = values.get("prices") or {}
+        prices: Mapping[str, Any] = values.get("prices") or {}
         return cls(
             bool(values.get("tools")),
             tuple(values.get("roles") or ()),

@@ -20,7 +20,7 @@ def export(log: str | None, file: str, *, policy: str | None, seed: int | None, 
         need_records(opened)
         found = recording(opened, policy, seed)
     except Twice as error:
-        hint = "Choose by --policy NAME, --seed N, or both"
+        hint = "Choose by --of POLICY, --seed N, or both"
         raise CliError(str(error), error="replies.twice", exit=2, hint=hint) from error
     finally:
         opened.close()

@@ -80,7 +80,10 @@ def test_of_two_replies_to_one_prompt_nobody_guesses(folder: Path) -> None:
     assert not (folder / "a.jsonl").exists()
     one = call("export", "replies", "-", "--log", "a.db", "--seed", 1)
     assert (one.code, len(one.lines)) == (0, 8)
-    assert call("export", "replies", "-", "--log", "a.db", "--policy", "mc2").lines == []
+    assert call("export", "replies", "-", "--log", "a.db", "--of", "mc2").lines == []
+    worked("a.db", "self_consistency", "--set", "samples=2")
+    both = call("export", "replies", "-", "--log", "a.db", "--of", "self_consistency")
+    assert (both.code, len(both.lines)) == (0, 16)
 
 
 def test_what_one_episode_was_told_in_two_ways_is_in_no_recording(folder: Path) -> None:

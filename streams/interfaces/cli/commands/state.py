@@ -60,10 +60,31 @@ TAKEN_BY = {
     "--reward": ("grpo",),
     "--out": ("evidence",),
     "--sign": ("evidence",),
-    "--policy": ("replies",),
+    "--of": ("replies",),
     "--seed": ("replies",),
 }
 """Which kinds of export take an argument."""
+OneEpisode = Annotated[
+    Optional[str],
+    typer.Option("--episode", metavar="ID", help="One episode, with all that it refers to."),
+]
+Reward = Annotated[
+    str, typer.Option("--reward", help="With grpo: exact_match, or f1 for questions.")
+]
+To = Annotated[
+    Optional[str],
+    typer.Option("--out", metavar="FILE", help="With evidence: where it goes; - to print it."),
+]
+Sign = Annotated[
+    Optional[str],
+    typer.Option("--sign", metavar="PEM", help="With evidence: an Ed25519 key to sign with."),
+]
+OfPolicy = Annotated[
+    Optional[str], typer.Option("--of", metavar="POLICY", help="With replies: of its episodes.")
+]
+OfSeed = Annotated[
+    Optional[int], typer.Option("--seed", metavar="N", help="With replies: of problems of it.")
+]
 
 
 @app.command()
@@ -83,28 +104,12 @@ def export(
         ),
     ] = None,
     log: Log = None,
-    episode: Annotated[
-        Optional[str],
-        typer.Option("--episode", metavar="ID", help="One episode, with all that it refers to."),
-    ] = None,
-    reward: Annotated[
-        str, typer.Option("--reward", help="With grpo: exact_match, or f1 for questions.")
-    ] = "exact_match",
-    to: Annotated[
-        Optional[str],
-        typer.Option("--out", metavar="FILE", help="With evidence: where it goes; - to print it."),
-    ] = None,
-    sign: Annotated[
-        Optional[str],
-        typer.Option("--sign", metavar="PEM", help="With evidence: an Ed25519 key to sign with."),
-    ] = None,
-    policy: Annotated[
-        Optional[str],
-        typer.Option("--policy", metavar="NAME", help="With replies: of its episodes."),
-    ] = None,
-    seed: Annotated[
-        Optional[int], typer.Option("--seed", metavar="N", help="With replies: of problems of it.")
-    ] = None,
+    episode: OneEpisode = None,
+    reward: Reward = "exact_match",
+    to: To = None,
+    sign: Sign = None,
+    of: OfPolicy = None,
+    seed: OfSeed = None,
     own: Own = [],  # noqa: B006
     json: Json = False,
 ) -> int:
@@ -117,7 +122,7 @@ def export(
     # to be signed, or of one episode alone, must not look as if it were.
     kind = folder if folder in ("grpo", "evidence", "replies") else "folder"
     scored = reward if reward != "exact_match" else None
-    for name, given in zip(TAKEN_BY, (file, episode, scored, to, sign, policy, seed), strict=True):
+    for name, given in zip(TAKEN_BY, (file, episode, scored, to, sign, of, seed), strict=True):
         if given is not None and kind not in TAKEN_BY[name]:
             from streams.interfaces.cli.errors import usage
 
@@ -130,7 +135,7 @@ def export(
     if folder == "replies":
         from streams.interfaces.cli.export_replies import export as replies
 
-        return replies(log, file or "-", policy=policy, seed=seed, json=json)
+        return replies(log, file or "-", policy=of, seed=seed, json=json)
     if folder == "evidence":
         from streams.interfaces.cli.packing import export as pack
         from streams.interfaces.cli.packing import need_file

@@ -115,7 +115,7 @@ def test_a_reply_that_came_twice_is_told_from_a_question_that_was_asked_twice() 
     odd = OddReplies()
 
     def read_on(*more: LogRecord) -> EventsFold:
-        fold = Owned.beginning(0, None, set(), odd).fold
+        fold = Owned.beginning(0, None, set[str](), odd).fold
         for offset, said in enumerate((claim("a"), *begun, *more)):
             fold.take(offset, said)
         return fold
