@@ -25,6 +25,7 @@ from schemas.asking import Steps
 from schemas.events.episode import Completed
 from schemas.events.reasoning import Generated
 from schemas.memory import Memory
+from schemas.price import Price
 from schemas.settings import BadSetting, PolicySettings
 from tests.reflections import reflected
 from tests.scripted import run
@@ -116,3 +117,13 @@ def test_what_a_policy_leaves_out_has_its_defaults() -> None:
     assert (mine.rule_constants(settings), mine.usual("paper", Around(tools=True))) == ({}, {})
     assert mine.warm_start(Memory("s", 0)) == ()
     assert mine.learns == "none"
+
+
+def test_what_is_at_hand_is_said_as_far_as_it_is_known() -> None:
+    price = Price(prompt=1, completion=2)
+    around = Around(True, ("strong",), {"*": price})
+    told = {"prompt": 1.0, "completion": 2.0, "cached": None}
+    assert around.said() == {"tools": True, "roles": ["strong"], "prices": {"*": told}}
+    assert Around.of(around.said()) == around
+    assert Around().said() == {"tools": False}
+    assert Around.of({}) == Around()
