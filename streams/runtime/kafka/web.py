@@ -79,7 +79,10 @@ def copies(worker: KafkaWorker, now_s: float) -> list[Sample]:
 
 
 def figures(worker: KafkaWorker) -> dict[str, float]:
-    """Return a worker's own counts; the sum over all workers is the whole."""
+    """Return a worker's own counts; the sum over all workers is the whole.
+
+    Only odd replies are of what it read: who took a partition over may count one that its former owner counted.
+    """
     owned = list(worker.owning.partitions.values())
     odds = worker.owning.odd.values()
     progress, schedule = worker.progress, worker.schedule

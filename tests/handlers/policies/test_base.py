@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from handlers.policies.base import (
     Around,
@@ -117,6 +120,21 @@ def test_what_a_policy_leaves_out_has_its_defaults() -> None:
     assert (mine.rule_constants(settings), mine.usual("paper", Around(tools=True))) == ({}, {})
     assert mine.warm_start(Memory("s", 0)) == ()
     assert mine.learns == "none"
+
+
+COSTS = st.floats(min_value=0, max_value=1e6)
+
+
+@given(
+    st.booleans(),
+    st.lists(st.text(max_size=5)),
+    st.dictionaries(st.text(max_size=5), st.builds(Price, prompt=COSTS, completion=COSTS)),
+)
+def test_what_is_at_hand_is_heard_as_it_was_said(
+    tools: bool, roles: list[str], prices: dict[str, Price]
+) -> None:
+    around = Around(tools, tuple(roles), prices)
+    assert Around.of(json.loads(json.dumps(around.said()))) == around
 
 
 def test_what_is_at_hand_is_said_as_far_as_it_is_known() -> None:

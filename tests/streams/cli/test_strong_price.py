@@ -51,7 +51,7 @@ def test_what_a_cascade_is_set_to_where_nobody_says(around: Around, usual: dict[
     CascadeSettings.resolve("service", usual)
 
 
-def settings_of(log: Path, episode: str | None = None) -> dict[str, Any]:
+def settings_of(log: Path) -> dict[str, Any]:
     """The settings of the one problem on a log, as they were admitted."""
     with closing(SqliteLog(str(log))) as opened:
         ((body,),) = opened.db.execute("select body from records where address = 'admitted'")

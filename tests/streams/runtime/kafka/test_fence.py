@@ -108,6 +108,7 @@ def test_what_is_delivered_twice_counts_once(seed: int, rng: random.Random) -> N
         if said.kind != CLAIMED and rng.random() < 0.3:
             assert not twice.take(offset, said)
     assert twice.open == read(log).open
+    assert twice.odd == read(log).odd
 
 
 def test_a_reply_that_came_twice_is_told_from_a_question_that_was_asked_twice() -> None:

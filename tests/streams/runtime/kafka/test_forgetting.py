@@ -54,3 +54,21 @@ def test_it_is_refused_while_one_is_half_made_and_taken_when_that_stands(tmp_pat
         assert not memory.forgetting.owed
         assert not any(memory.forgetting.cites(item) for item in memory.latest.whole())
         meant(runtime.log())
+
+
+def test_whoever_withdraws_is_connected_before_it_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look and the word a worker may close what the look saw open: a connection takes a second."""
+    connected: list[bool] = []
+
+    def looks(log: KafkaLog, commands: object) -> None:
+        connected.append(log.appender is not None)
+
+    monkeypatch.setattr(KafkaLog, "withdrawable", looks)
+    with (
+        in_memory(PARTITIONS, glances=GLANCES) as (place, _),
+        closing(KafkaLog(place, tmp_path)) as log,
+    ):
+        forget(log, "d/mc2/main/0", FIRST)
+    assert connected == [True]
