@@ -63,7 +63,7 @@ from state.tables.table import unmarked
 
 # A change of any body needs a new number. An older file is then dropped and folded anew, which
 # costs time and loses nothing.
-FORMAT = 9
+FORMAT = 10
 Row: TypeAlias = tuple[str, str, bytes | None]
 TABLES = """
 create table if not exists parts(part text not null, key text not null, body blob not null,

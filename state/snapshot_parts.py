@@ -225,20 +225,22 @@ def scope_body(fold: MemoryFold) -> bytes:
     it = fold.forgetting
     limits = it.limits.model_dump(exclude_none=True)
     said = [words, it.subjects, it.owed, limits, sorted(it.withdrawn), sorted(it.stale)]
-    rest = [sorted(fold.labelling.graded), fold.changing, sorted(it.regraded)]
+    rest = [sorted(fold.labelling.graded), fold.changing, sorted(it.regraded), sorted(it.overtaken)]
     return orjson.dumps([*said, *rest])
 
 
 def load_scope(fold: MemoryFold, body: bytes) -> None:
     """Put that back."""
-    words, subjects, owed, limits, withdrawn, stale, graded, changing, regraded = orjson.loads(body)
+    kept = orjson.loads(body)
+    words, subjects, owed, limits, withdrawn, stale = kept[:6]
+    graded, changing, regraded, overtaken = kept[6:]
     fold.changing = changing
     fold.labelling.graded.update(graded)
     for address, said in words.items():
         word = decode("knowledge.revised", said)
         assert isinstance(word, KnowledgeRevised)
         fold.words[address] = word
-    lost = set(withdrawn), set(stale), set(regraded)
+    lost = set(withdrawn), set(stale), set(regraded), set(overtaken)
     fold.forgetting = Forgetting(subjects, owed, Limits(**limits), *lost)
 
 

@@ -74,6 +74,8 @@ class Forgetting:
     # More was lost than outcomes: a revision for outcomes alone would keep lessons that have to
     # go.
     """Those that are owed only because answers were graded anew, in them or before: nothing is withdrawn."""
+    overtaken: set[int] = field(default_factory=set[int])
+    """Those that were closed again by somebody who had not read yet all that they are owed for; they stay owed."""
 
     @property
     def prefixes(self) -> tuple[str, ...]:
@@ -107,9 +109,17 @@ class Forgetting:
         unawares = bool(self.owed) or any(map(self.covers, closed.members))
         return closed.revision is None and unawares
 
+    def overtakes(self, closed: BatchClosed) -> bool:
+        """Whether a batch was closed again by somebody who had not read yet all that it is owed for."""
+        if closed.revision is None or closed.embedder is not None:
+            return False
+        # Whoever had read it would have left the problem out, and would have begun with the first that is owed.
+        late = bool(self.owed) and closed.batch != self.owed[0]
+        return late or any(map(self.covers, closed.members))
+
     def replaces(self, version: MemoryVersioned) -> bool:
         """Whether a version is closed again anyway; who made it may not have read yet why."""
-        return version.revision is None and version.number in self.owed
+        return version.number in (self.owed if version.revision is None else self.overtaken)
 
     def owe(self, numbers: Collection[int]) -> None:
         """These versions, and no others, have to be closed again, for more than their outcomes."""
@@ -132,6 +142,7 @@ class Forgetting:
         """A version was closed again."""
         self.owed = [each for each in self.owed if each != number]
         self.regraded.discard(number)
+        self.overtaken.discard(number)
         # Lists of lessons and roles are carried from version to version while any is owed, and end
         # with the last.
         self.withdrawn, self.stale = (withdrawn, stale) if self.owed else (set(), set())

@@ -143,10 +143,22 @@ class MemoryFold:
         self.labelling.regraded(episode)
         if event.relearned_from is not None:
             last = max([*self.versions, *self.batches])
+            self._overtake(event.relearned_from)
             self.forgetting.owe_outcomes(range(event.relearned_from, last + 1))
+
+    def _overtake(self, first: int) -> None:
+        """What was closed again from a batch on knows nothing of what is said now."""
+        self.forgetting.overtaken.update(
+            number
+            for number, closed in self.batches.items()
+            if number >= first and closed.revision is not None and closed.embedder is None
+        )
 
     def _closed(self, event: BatchClosed) -> None:
         self.batches[event.batch] = event
+        self.forgetting.overtaken.discard(event.batch)
+        if self.forgetting.overtakes(event):
+            self.forgetting.overtaken.add(event.batch)
         if event.revision is None:
             self.labelling.closed(event)
             # Its closer may not have read yet that something is being forgotten. Then its version
@@ -165,10 +177,16 @@ class MemoryFold:
         memory = self.following(learned, event.number, event.live_from, closed)
         # A version that is closed again anyway may have been made by somebody who did not know why
         # yet.
-        if memory.state() != event.state and not self.forgetting.replaces(event):
-            raise MemoryMismatch(
-                f"{self.scope}: version {memory.name} does not add up to its records"
-            )
+        if memory.state() != event.state:
+            if not self.forgetting.replaces(event):
+                raise MemoryMismatch(
+                    f"{self.scope}: version {memory.name} does not add up to its records"
+                )
+            if event.revision is not None:
+                assert closed is not None
+                # Nobody can tell what it was made of. Its closing stays, to be followed by the next one.
+                self.batches[event.number] = closed
+                return
         # Other vectors withdraw nothing and end no batch, and so the rest is not looked at.
         if closed is not None and closed.embedder is not None:
             self.changing = None if self.changing == closed.embedder else self.changing
@@ -178,8 +196,11 @@ class MemoryFold:
             # Of a revision for outcomes nothing is lost; what was withdrawn before stays so.
             quiet = closed is not None and closed.regraded
             lost = (set[str](), set[str]()) if quiet else self.touched(event.number)
+            overtaken = event.number in self.forgetting.overtaken
             self.forgetting.done(event.number, *lost)
             self.versions.revise(memory)
+            if overtaken:
+                (self.forgetting.owe_outcomes if quiet else self.forgetting.owe)([event.number])
             return
         self.versions[event.number] = memory
         self.labelling.counted(memory.labels, memory.number)
@@ -274,6 +295,7 @@ class MemoryFold:
             ),
             last + 1,
         )
+        self._overtake(first)
         self.forgetting.owe(range(first, last + 1))
 
     def closing(self, number: int) -> BatchClosed:

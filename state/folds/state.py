@@ -200,6 +200,10 @@ class State:
         closed = fold.batches.get(event.number)
         fold.feed(episode, address, event)
         after = fold.versions[event.number]
+        if after is old:  # overtaken by what was said since its closing: it counts nothing
+            for each in self.watchers:
+                each.batches.add(episode)
+            return
         self.digests[event.scope, event.number] = event.state
         self._window(episode, event)
         changed = list(self.lives.versioned(before, after, offset))

@@ -50,9 +50,11 @@ class Scope:
         if new is not None:
             return new
         # Else one that was closed again, as ``settle_owed`` says.
-        owed = self.memory.forgetting.owed
-        again = self.batches.get(owed[0] if owed else self.memory.latest.number)
-        if again is None or again.revision is None:
+        forgetting = self.memory.forgetting
+        number = forgetting.owed[0] if forgetting.owed else self.memory.latest.number
+        again = self.batches.get(number)
+        # One that was overtaken is closed once more instead: nobody could go on with what was said of it.
+        if again is None or again.revision is None or number in forgetting.overtaken:
             return None
         # Somebody may have chosen yet another embedder meanwhile; then nobody needs
         # these vectors any more.

@@ -257,6 +257,10 @@ class Verifier:
         due: Due | None = scope.window.due()
         if scope.memory.forgetting.is_unknown_to(closed):  # it is closed again, with other members
             due = Due(closed.batch, closed.series, closed.members)
+        if scope.memory.forgetting.overtakes(
+            closed
+        ):  # so is this, without what it did not know of yet
+            due = Due(closed.batch, None, closed.members, closed)
         if due is None:
             raise Diverged(episode, "batch", "window", "closed", "not due")
         derived = self.learner.batch_closed(scope, due, closed.limits)
@@ -295,6 +299,11 @@ class Verifier:
             return
         closed = scope.batches[version.number]
         self._installed(scope.policy, closed)
+        if version.number in scope.memory.forgetting.overtaken:
+            self.left.add(
+                "batches", "something was forgotten or graded anew while they were closed again"
+            )
+            return
         ended = self.log.find(episode, "closed")
         journal = numbered(self.log.journal(episode))
         # A policy that learns nothing has no learning episode, and then there may be no record of one.

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+from msgspec import structs
+
 from schemas.events.base import Event
 from schemas.events.episode import Embedded
 from schemas.events.graph import PathGrounded
@@ -17,7 +20,8 @@ from schemas.events.learning import (
 from schemas.identity import learning_id
 from schemas.memory import Memory
 from schemas.vectors import pack
-from state.folds.memory import MemoryFold
+from state.folds.forgetting import Forgetting
+from state.folds.memory import MemoryFold, MemoryMismatch
 from tests.state.told import SCOPE, Log
 
 NEWS = f"n/{SCOPE}/-"
@@ -78,6 +82,67 @@ def test_what_cites_a_forgotten_problem_goes_version_by_version() -> None:
     assert [fold.versions.pinned(1, revision).revision for revision in (None, 1)] == [0, 1]
     assert len(fold.versions.pinned(1, None).items) == 2
     assert log.state.digests[SCOPE, 1] == one.state()
+
+
+@pytest.mark.parametrize("read", [True, False])
+@pytest.mark.parametrize("first_said", ["closing", "forgotten"])
+def test_a_revision_that_was_overtaken_stands_where_it_adds_up_and_its_batch_is_closed_once_more(
+    first_said: str, read: bool
+) -> None:
+    """Two write one log: who closes a batch again learns only later that a second problem is forgotten."""
+    log = begun()
+    fold = forget(log, "x")
+    closed = fold.closing_without(1)
+    unread = fold.following(fold.learned(closed), 1, 1, closed)
+    episode = learning_id(SCOPE, 1, 1)
+    if first_said == "closing":
+        log.say(episode, "batch", closed)
+    forget(log, "y")
+    if first_said == "forgotten":
+        log.say(episode, "batch", closed)
+    assert (fold.forgetting.owed, fold.forgetting.overtaken) == ([1, 2], {1})
+    known = fold.following(fold.learned(closed), 1, 1, closed)
+    assert known.state() != unread.state()
+    before, told = fold.versions[1], dict(log.state.digests)
+    made = known if read else unread
+    version = MemoryVersioned(scope=SCOPE, number=1, revision=1, live_from=1, state=made.state())
+    log.say(episode, "version", version)
+    assert fold.versions[1].revision == (1 if read else 0)
+    assert read or (fold.versions[1] is before and log.state.digests == told)
+    assert fold.forgetting.owed == [1, 2], "its members are those of whoever had not read it"
+    once_more = fold.closing_without(1)
+    assert (once_more.members, once_more.revision) == ((), 2)
+    assert again(log, once_more).name == "1.2"
+    assert [item.id for item in again(log, fold.closing_without(2)).items] == ["z"]
+    assert fold.forgetting == Forgetting(fold.forgetting.subjects)
+
+
+def test_one_of_a_later_batch_is_overtaken_by_an_earlier_one() -> None:
+    log = begun()
+    fold = forget(log, "z")
+    closed = fold.closing_without(2)
+    log.say(learning_id(SCOPE, 2, 1), "batch", closed)
+    log.graded("y", "wrong", relearned_from=1)
+    assert (fold.forgetting.owed, fold.forgetting.overtaken) == ([1, 2], {2})
+    made = fold.following(fold.learned(closed), 2, 1, closed)
+    version = MemoryVersioned(scope=SCOPE, number=2, revision=1, live_from=1, state=made.state())
+    log.say(learning_id(SCOPE, 2, 1), "version", version)
+    assert (fold.forgetting.owed, fold.forgetting.overtaken) == ([1, 2], set())
+    forgot = structs.replace(fold.closing_without(2), revision=1)
+    assert fold.forgetting.overtakes(forgot), "who had read it would close the first one first"
+    assert not fold.forgetting.overtakes(structs.replace(fold.closing_without(1), revision=1))
+    again(log, fold.closing_without(1))
+    assert again(log, fold.closing_without(2)).name == "2.2"
+    assert not fold.forgetting.owed
+
+
+def test_a_revision_that_nothing_overtook_has_to_add_up() -> None:
+    log = begun()
+    closed = forget(log, "x").closing_without(1)
+    log.say(learning_id(SCOPE, 1, 1), "batch", closed)
+    version = MemoryVersioned(scope=SCOPE, number=1, revision=1, live_from=1, state="0f")
+    with pytest.raises(MemoryMismatch):
+        log.say(learning_id(SCOPE, 1, 1), "version", version)
 
 
 def test_forgetting_a_problem_of_a_later_batch_leaves_earlier_versions_alone() -> None:

@@ -72,3 +72,39 @@ def test_whoever_withdraws_is_connected_before_it_looks(
     ):
         forget(log, "d/mc2/main/0", FIRST)
     assert connected == [True]
+
+
+def test_one_that_lands_on_a_half_made_version_has_it_made_once_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look of whoever withdraws and its word a worker may close a batch again, with the problem in it."""
+
+    def looks(log: KafkaLog, commands: object) -> None:
+        """As if the closing had come after the look, wherever the worker was then."""
+
+    monkeypatch.setattr(KafkaLog, "withdrawable", looks)
+    revisions = set[int]()
+    for left in range(1, PLACES):
+        with (
+            in_memory(PARTITIONS, glances=GLANCES) as (place, _),
+            closing(KafkaLog(place, tmp_path / f"{left}")) as log,
+        ):
+            runtime = OnKafka(place, log)
+            log.publish(*publication(problems()))
+            assert runtime.live(Life(settle=True)) == Outcome()
+            [scope] = learned(runtime.log(), find).scopes
+            forget(log, scope, FIRST)
+            ended = runtime.live(Life(settle=True, dies_after=left))
+            half_made = closed_again(runtime.log(), scope)
+            if half_made is None:
+                if ended == Outcome():
+                    break
+                continue
+            forget(log, scope, SECOND)
+            assert runtime.live(Life(settle=True)) == Outcome()
+            memory = learned(runtime.log(), find).scopes[scope].memory
+            assert not memory.forgetting.owed
+            assert not any(memory.forgetting.cites(item) for item in memory.latest.whole())
+            revisions.update(version.revision for version in memory.versions.values())
+            meant(runtime.log())
+    assert max(revisions) >= 2, "no closing was overtaken"
