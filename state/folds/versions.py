@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from functools import partial
 
 from schemas.memory import Memory
 
@@ -38,6 +39,15 @@ class Versions(MutableMapping[int, Memory]):
     def former_later(self, number: int, revision: int, make: Callable[[], Memory]) -> None:
         """The same for a revision that is not the newest."""
         self._former[number, revision] = make
+
+    def checked(self, digest: Callable[[int], str], again: Callable[[int, int], Memory]) -> None:
+        """Let ``again`` make what a snapshot may not hold as it was: earlier revisions, and what misses its digest."""
+        # A snapshot keeps each item once, as it is now: not the text of one that was withdrawn since, nor the
+        # vector by an embedder that another one replaced.
+        for number, revision in self._former:
+            self._former[number, revision] = partial(again, number, revision)
+        for number, make in self._later.items():
+            self._later[number] = partial(_checked, make, digest(number), again)
 
     def revise(self, memory: Memory) -> None:
         """A newer revision of a version; the one before stays for the episodes that pinned it."""
@@ -89,6 +99,13 @@ class Versions(MutableMapping[int, Memory]):
 
     def __contains__(self, number: object) -> bool:
         return number in self._made or number in self._later
+
+
+def _checked(
+    make: Callable[[], Memory], digest: str, again: Callable[[int, int], Memory]
+) -> Memory:
+    made = make()
+    return made if made.state() == digest else again(made.number, made.revision)
 
 
 def pinned(memories: Mapping[int, Memory], number: int, revision: int | None) -> Memory:

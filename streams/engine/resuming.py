@@ -3,9 +3,12 @@
 On SQLite the log's projector writes it, on Kafka each worker writes its own.
 
 The snapshot knows no policies: they are asked again what they say of their scopes. Where it is not sure to mean the
-same as the whole log, the log is read: a policy is not here, a version was made again or has to be (for something
+same as the whole log, the log is read: a policy is not here, a version has to be made again (for something
 forgotten, outcomes graded anew or another embedder), measures wait for vectors, or a scope was spoken of before it
 began.
+
+Where versions were made again, a snapshot holds items as they are now and not as former versions had them. Hardly
+anybody asks for those: an episode that began before and is still open. Who can read the log does so then.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Protocol, cast
 
+from schemas.memory import Memory
 from schemas.problem import Profile
 from state.folds.forgetting import Records
 from state.folds.grades import Known
@@ -44,18 +48,20 @@ def learner_of(
     told: Told,
     strays: Strays,
     graded: Lookup | None = None,
+    whole: Callable[[], Learner] | None = None,
 ) -> tuple[Learner, int]:
     """The learner as the snapshot has it, and the offset up to which it has heard; else a new one that heard nothing.
 
     ``end`` is the log's: a snapshot that knows more is of another log. ``graded`` looks up what was known of an
-    answer at an offset; without it the grades of all answers are read.
+    answer at an offset; without it the grades of all answers are read. ``whole`` reads the log after all, for a
+    version that the snapshot does not hold as it was; without it no snapshot counts in which there may be one.
     """
     # The snapshot comes as a function: on an empty log it is not even opened.
     learner = Learner(find, records, told=told, strays=strays)
     if end == 0:
         return learner, 0
     state = kept().learning(graded=graded is None)
-    if state is None or state.offset > end or not resumed(learner, state):
+    if state is None or state.offset > end or not resumed(learner, state, whole):
         return learner, 0
     if graded is not None:
         # What is on the log up to there stays as it is; who learns asks for few of its grades, and often the same.
@@ -63,15 +69,19 @@ def learner_of(
     return learner, state.offset
 
 
-def resumed(learner: Learner, state: State) -> bool:
+def resumed(learner: Learner, state: State, whole: Callable[[], Learner] | None = None) -> bool:
     """Let a learner that heard nothing go on from a state. Returns whether it does; else it still knows nothing."""
-    if not is_plain(state):
+    if not is_plain(state) or (whole is None and is_made_again(state)):
         return False
+    known = None if whole is None else lru_cache(maxsize=1)(whole)
     for name, head in state.windows.heads.items():
         memory = state.memory(name)
         # These lead into the learner: the folds of a snapshot were made without one.
         memory.outcome, memory.anew = learner.grades.outcome, learner.grades.anew
         memory.records = learner.records
+        if known is not None and memory.versions.revised:
+            digest, again = partial(_digest, state, name), partial(_version, known, name)
+            memory.versions.checked(digest, again)
         try:
             policy = find_recorded(learner.find, head.policy, head.version)
             scope = scope_made(policy, memory, cast("Profile", head.profile), head.values)
@@ -89,15 +99,30 @@ def resumed(learner: Learner, state: State) -> bool:
     return True
 
 
+def _digest(state: State, scope: str, number: int) -> str:
+    return state.digests[scope, number]
+
+
+def _version(known: Callable[[], Learner], scope: str, number: int, revision: int) -> Memory:
+    return known().memory(scope).versions.pinned(number, revision)
+
+
+def is_made_again(state: State) -> bool:
+    """Whether former versions may differ from what a snapshot holds of them."""
+    return bool(state.forgotten) or any(m.versions.revised for m in state.memories.values())
+
+
 def is_plain(state: State) -> bool:
     """Whether a state is sure to mean the same to whoever learns as the log that it is of."""
     # Rather too strict than too lax: to read the log again costs time, a memory that differs
     # costs every promise.
-    if state.forgotten or any(head.odd for head in state.windows.heads.values()):
+    if any(head.odd for head in state.windows.heads.values()):
+        return False
+    # A scope that was to forget something before anybody saw it.
+    if state.forgotten.keys() - state.windows.heads.keys():
         return False
     return not any(
-        memory.versions.revised
-        or memory.forgetting.owed
+        memory.forgetting.owed
         or memory.changing is not None
         or any(closed.measured is not None or closed.revision for closed in memory.batches.values())
         for memory in state.memories.values()

@@ -17,7 +17,7 @@ from streams.engine.policies import Find
 from streams.engine.resuming import learner_of
 from streams.runtime.embedded.files import SqliteError, connect_to_read
 from streams.runtime.embedded.rebuild import fold, snapshot_path
-from streams.runtime.embedded.records import LogRecords, known_of
+from streams.runtime.embedded.records import LogRecords, known_of, learned
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -50,9 +50,8 @@ def snapshots_of(log: SqliteLog) -> Snapshots:
 def newest_learned(log: SqliteLog, find: Find) -> Learner:
     """All that a log taught, from its snapshot where there is one, so that it takes as long as what came since."""
     kept, records = partial(snapshots_of, log), LogRecords(log)
-    learner, heard = learner_of(
-        kept, log.end(), find, records, nobody, Strays(), partial(known_of, log)
-    )
+    known, whole = partial(known_of, log), lambda: learned(log, find)
+    learner, heard = learner_of(kept, log.end(), find, records, nobody, Strays(), known, whole)
     for record in log.records("learning", kinds=HEARD_KINDS, after=heard):
         learner.feed(record.episode, record.address, record.event)
     return learner

@@ -43,7 +43,7 @@ from streams.runtime.embedded.labels import Labels
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.embedded.marks import leave
 from streams.runtime.embedded.queries.spending import SpentBeside, spent_since
-from streams.runtime.embedded.records import LogRecords, known_of
+from streams.runtime.embedded.records import LogRecords, known_of, learned
 from streams.runtime.embedded.sides import GLANCE_S, SideRuns
 from streams.runtime.embedded.snapshots import snapshots_of
 from streams.runtime.embedded.store import EmbeddedStore
@@ -85,6 +85,7 @@ class Worker:
             warn_of_lost,
             Strays(warn_of_stray),
             partial(known_of, log),
+            lambda: learned(log, find),
         )
         self.intake = Intake(log, self.writer, find, default_policy, self.learner, usual)
         self.labels = Labels(log, self.writer, self.learner, grading)
