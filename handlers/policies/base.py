@@ -42,6 +42,8 @@ from schemas.spoken import spoken
 # batch it asks in ``learn``.
 
 S = TypeVar("S", bound=PolicySettings)
+W = TypeVar("W")
+D = TypeVar("D")
 
 Learns: TypeAlias = Literal["labels", "self", "none"]
 
@@ -306,6 +308,11 @@ class Policy(Generic[S]):
     """Earlier versions whose episodes it goes on with as they did: only what it learns of a batch has changed.
 
     Each as it stands on record, with the digest of its source for a policy of one's own."""
+    formerly: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    """Earlier versions whose episodes it goes on with as they did under settings that they did not have: which, and as
+    what each has to be set for it."""
+    learns_as: tuple[str, ...] = ()
+    """Earlier versions that learned of a batch as it does."""
 
     def __post_init__(self) -> None:
         # Wrapped once, here, so that parameters, words and typed answers hold for every
@@ -343,13 +350,32 @@ class Policy(Generic[S]):
     def as_begun(self, version: str) -> Policy[S]:
         """The policy as the version that began an episode; as it is where it does not work as that one."""
         earlier = without_prompts(version)
-        if earlier not in self.works_as:
+        if earlier not in self.works_as and earlier not in self.formerly:
             return self
         made = copy(self)
         object.__setattr__(made, "version", earlier)
+        lacked = self.formerly.get(earlier)
+        if lacked:
+            object.__setattr__(made, "solve", _under(self.solve, lacked))
+            if self.together is not None:
+                solve = _under(self.together.solve, lacked)
+                object.__setattr__(made, "together", replace(self.together, solve=solve))
         return made
+
+    def learned_as(self, version: str) -> bool:
+        """Whether what this version learned of a batch is what it would learn of it."""
+        own, earlier = without_prompts(self.version), without_prompts(version)
+        alike = version.removeprefix(earlier) == self.version.removeprefix(own)
+        return alike and earlier in (own, *self.learns_as)
 
     @property
     def reference(self) -> str:
         """``name@version``."""
         return f"{self.name}@{self.version}"
+
+
+def _under(
+    work: Callable[[W, S], Steps[D]], lacked: Mapping[str, Any]
+) -> Callable[[W, S], Steps[D]]:
+    """The work as it was before some settings came, which none of its records names."""
+    return lambda task, settings: work(task, settings.model_copy(update=dict(lacked)))

@@ -268,6 +268,8 @@ class Verifier:
             # The rule is pinned, not derived: its calibrators are fitted by it in every later build too.
             # A batch that is closed again has what it was closed with, this too.
             derived = structs.replace(derived, calibration=closed.calibration)
+        if scope.policy.learned_as(closed.policy_version):
+            derived = structs.replace(derived, policy_version=closed.policy_version)
         if closed.overturned is None and derived.overturned is not None:
             # Builds before this one kept what was said under other outcomes, and their versions hold it.
             self.left.add("batches", "an earlier build closed them again and set nothing aside")
@@ -279,7 +281,7 @@ class Verifier:
         expect(episode, "batch", closed, derived)
 
     def _installed(self, policy: Policy[Any], closed: BatchClosed) -> None:
-        if policy.version != closed.policy_version:
+        if not policy.learned_as(closed.policy_version):
             recorded = f"{closed.policy}@{closed.policy_version}"
             raise PolicyChanged(f"learned with {recorded}; installed is {policy.reference}")
 

@@ -30,6 +30,7 @@ from schemas.events.reasoning import (
 from schemas.identity import hash01
 from schemas.questions import Complete
 from tests.papers.mc2_says import (
+    PAPER,
     accepted,
     answering,
     audited,
@@ -338,3 +339,50 @@ def test_an_accept_of_no_answer_is_asked_for_again_and_then_stands_for_a_restart
     given = {**said, "controller": [nothing, accepted("24")]}
     mended = episode(given, setting(max_rounds=1))
     assert (mended.result.answer, mended.of(ControllerActed)[0].parse) == ("24", "reparsed")
+
+
+SENT_BACK, UNREAD = [decided(3)], ["hm", "still hm"]
+
+
+@pytest.mark.parametrize(
+    ("solves", "decides", "confidence"),
+    [
+        (["40"], UNREAD, None),
+        (["40"], SENT_BACK, 0.0),
+        (["40", "41"], [*UNREAD, *SENT_BACK], 0.0),
+        (["40", "41"], [*SENT_BACK, *UNREAD], None),
+        (["40", None], [*SENT_BACK, *UNREAD], 0.0),
+    ],
+)
+def test_an_answer_that_no_readable_decision_was_about_is_of_unknown_confidence(
+    solves: list[str | None], decides: list[str], confidence: float | None
+) -> None:
+    """Nobody judged it: that is not to say that it was judged to be wrong. The paper knows no such case."""
+    said = {
+        "reasoner": ["no idea" if each is None else solved(each) for each in solves],
+        "monitor": [audited("YES")] * len(solves),
+        "controller": decides,
+    }
+    played = {"max_rounds": len(solves), "ask_again": False}
+    ended = episode(said, setting(unjudged="unknown", **played)).result
+    assert ended.ended_by == "max_rounds"
+    source = None if confidence is None else "value"
+    assert (ended.confidence, ended.confidence_source) == (confidence, source)
+    assert episode(said, setting(**played)).result.confidence == 0.0
+    assert (PAPER.unjudged, Mc2Settings.resolve("service", {}).unjudged) == ("C", "unknown")
+
+
+@pytest.mark.parametrize(
+    ("calls", "answer", "confidence"),
+    [(0, None, None), (1, "40", None), (2, "40", None), (3, "40", 0.0), (4, "41", None)],
+)
+def test_so_is_one_that_a_limit_left_unjudged(
+    calls: int, answer: str | None, confidence: float | None
+) -> None:
+    said = {
+        "reasoner": [solved("40"), solved("41")],
+        "monitor": [audited("YES")] * 2,
+        "controller": SENT_BACK * 2,
+    }
+    ended = episode(said, setting(unjudged="unknown"), calls=calls).result
+    assert (ended.answer, ended.confidence, ended.ended_by) == (answer, confidence, "limit")

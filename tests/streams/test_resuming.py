@@ -30,6 +30,7 @@ from schemas.events.learning import (
     TickPassed,
 )
 from schemas.identity import episode_id
+from schemas.outcome import Outcome
 from schemas.problem import Limits
 from schemas.vectors import pack
 from state.folds.grades import Known
@@ -284,10 +285,10 @@ class Drawn:
         number = self.draw.randint(1, scope.memory.latest.number)
         members = [*scope.memory.closing(number).members]
         if members and self.draw.random() < RARELY:
-            outcome = self.draw.choice(["right", "wrong", "unknown"])
+            outcomes: list[Outcome] = ["right", "wrong", "unknown"]
             anew = Graded(
                 scope="s",
-                outcome=outcome,
+                outcome=self.draw.choice(outcomes),
                 grader="own@2",
                 by="regrade",
                 relearned_from=number,
@@ -432,8 +433,8 @@ def test_what_no_snapshot_is_sure_of_is_read_from_the_log(log: SqliteLog, tmp_pa
     Snapshots(tmp_path / "forgot.db", "log").save(state)
     forgot = Snapshots(tmp_path / "forgot.db", "log")
     assert learner_of(lambda: forgot, end + 1, find_ours, *rest)[1] == 0
-    again = partial(learned, log, find_ours)
-    assert learner_of(lambda: forgot, end + 1, find_ours, *rest, whole=again)[1] == 0, "it is owed"
+    whole = partial(learned, log, find_ours)
+    assert learner_of(lambda: forgot, end + 1, find_ours, *rest, whole=whole)[1] == 0, "it is owed"
 
 
 def test_after_a_problem_was_forgotten_a_start_still_begins_where_the_snapshot_ends(

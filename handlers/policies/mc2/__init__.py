@@ -45,7 +45,7 @@ def relearn(batch: Batch, settings: Mc2Settings) -> Steps[None]:
 
 MC2 = Policy(
     name="mc2",
-    version="14",
+    version="15",
     about="Reasoner, Monitor, Controller in rounds; lessons and rules of a batch guide the next",
     settings=Mc2Settings,
     roles=("reasoner", "monitor", "controller", "composer", "distiller", "consolidator"),
@@ -63,5 +63,6 @@ MC2 = Policy(
     warm_start=warm_start,
     confidence_source="value",
     most_calls=most_calls,
-    works_as=("12", "13"),
+    formerly={version: {"unjudged": "C"} for version in ("12", "13", "14")},
+    learns_as=("14",),
 )

@@ -40,6 +40,13 @@ class Episode:
     advice: str = ""
     feedback: str = ""
     answers: list[str | None] = field(default_factory=list["str | None"])
+    judged: bool = False
+    """Whether a decision about the last answer could be read."""
+
+    @property
+    def unsettled(self) -> float | None:
+        """The confidence in an answer that nobody accepted; unknown where nobody judged it, unless set otherwise."""
+        return GRADE_VALUE["C"] if self.judged or self.settings.unjudged == "C" else None
 
     @property
     def best(self) -> str | None:
@@ -74,7 +81,7 @@ def solve(task: Task, settings: Mc2Settings) -> Steps[Conclusion]:
             return (yield from reason_alone(episode))
         return (yield from orchestrate(episode))
     except OutOfLimit as limit:
-        confidence = None if settings.roles == "R" else GRADE_VALUE["C"]
+        confidence = None if settings.roles == "R" else episode.unsettled
         return _concluded(episode.best, "limit", confidence, limit.which)
 
 
@@ -105,7 +112,7 @@ def orchestrate(episode: Episode) -> Steps[Conclusion]:
                 # Only the last advice counts (eq. 4): one of an older round speaks of an
                 # attempt that is gone.
                 episode.advice = decision.advice or ""
-    return _concluded(episode.best, "max_rounds", GRADE_VALUE["C"])
+    return _concluded(episode.best, "max_rounds", episode.unsettled)
 
 
 def is_doubted(episode: Episode, decision: Decision) -> bool:
@@ -137,6 +144,8 @@ def reason(episode: Episode) -> Steps[RoleReply]:
     said = yield from episode.ask(REASONER if episode.settings.ask_again else ONCE, own, seen)
     answer = said.answer
     episode.answers.append(answer)
+    if answer is not None:
+        episode.judged = False
     parse: Parse = said.parse if answer is not None else "unreadable"
     yield Generated(round=episode.round, answer=answer, source=said.source, parse=parse)
     return said
@@ -181,6 +190,7 @@ def control(episode: Episode, attempt: RoleReply, report: RoleReply) -> Steps[De
     }
     said = yield from episode.ask(CONTROLLER, own, seen, needs_answer(candidate))
     decision = decision_of(said.text) if said.readable else FALLBACK
+    episode.judged = episode.judged or said.readable
     if decision.action == "accept":
         # ŷ_k counts, or the Controller's answer where ŷ_k cannot be read. A Controller that accepts
         # has no reason to copy the answer without a slip.

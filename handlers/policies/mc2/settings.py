@@ -52,10 +52,11 @@ class Mc2Settings(PolicySettings):
         "held_out": 0.0,
         "figures": "keep",
         "patches": "taken",
+        "unjudged": "C",
         "context_chars": 200_000,
     }
     learning: ClassVar[frozenset[str]]
-    later: ClassVar[frozenset[str]] = frozenset({"composer", "figures", "patches"})
+    later: ClassVar[frozenset[str]] = frozenset({"composer", "figures", "patches", "unjudged"})
 
     roles: Literal["RMC", "R"] = "RMC"
     """Reasoner, Monitor and Controller; or the Reasoner alone (ablations)."""
@@ -75,6 +76,8 @@ class Mc2Settings(PolicySettings):
     """The grade of an answer patched in the first round: lower than an accept, for nobody checks a patch."""
     patches: Literal["again", "taken"] = "again"
     """Whether a patch that changes the answer sends the Reasoner back while a round is left, or is taken unchecked."""
+    unjudged: Literal["unknown", "C"] = "unknown"
+    """The confidence in an answer that no readable decision was about: unknown, or that of one which was sent back."""
     ask_again: bool = True
     """Whether the Reasoner is asked once more where no answer can be read, with what was wrong."""
     lesson_window: PositiveInt = 3
@@ -159,6 +162,7 @@ Mc2Settings.learning = frozenset(Mc2Settings.model_fields) - {
     "output_cap",
     "patches",
     "roles",
+    "unjudged",
 }
 
 

@@ -72,7 +72,7 @@ def verified(whole: bytes, *more: object) -> Called:
 def test_evidence_says_what_it_is_of_and_what_it_rests_on(evidence: bytes) -> None:
     said = orjson.loads(lines_in(evidence)[0])
     assert said["product"].startswith("metalogue ")
-    assert said["policies"] == ["mc2@14"]
+    assert said["policies"] == ["mc2@15"]
     assert (said["status"], said["models"]) == ("answered", ["rehearsal"])
     items = said["memory"]["items"]
     assert {item["kind"] for item in items} == {"rule", "lesson"}

@@ -35,13 +35,10 @@ def version_of(version: str, *earlier: str, learns: bool = True) -> Find:
 
     @cache
     def made() -> Policy[Any]:
-        policy = copy(MC2)
         said: dict[str, Any] = {"version": version, "works_as": earlier}
         if not learns:
             said["learn"] = learn_nothing
-        for name, value in said.items():
-            object.__setattr__(policy, name, value)
-        return policy
+        return changed(MC2, **said)
 
     return lambda name: made() if name == "mc2" else installed(name)
 
@@ -110,6 +107,45 @@ def test_an_episode_that_was_begun_before_is_worked_on_and_stays_of_its_version(
     done = verified(log, SINCE)
     assert (done.diverged, done.unverifiable) == ([], [])
     log.close()
+
+
+def test_a_setting_that_came_since_is_as_it_was_for_episodes_of_before(path: Path) -> None:
+    """And what was learned of them is derived again, where the version since learns as the one before."""
+    log = quick(SqliteLog(path))
+    work(log, BEFORE)
+    since: dict[str, Any] = {"version": "since", "learns_as": ("before",)}
+    alike = changed(MC2, **since, formerly={"before": {}})
+    lacking = changed(MC2, **since, formerly={"before": {"max_rounds": 1}})
+    found = verified(log, lambda name: alike if name == "mc2" else installed(name))
+    assert (found.diverged, found.unverifiable) == ([], [])
+    assert found.episodes == PROBLEMS + PROBLEMS // BATCH
+    found = verified(log, lambda name: lacking if name == "mc2" else installed(name))
+    assert found.diverged, "they were worked on in two rounds"
+    log.close()
+
+
+def changed(policy: Policy[Any], **said: Any) -> Policy[Any]:
+    made = copy(policy)
+    for name, value in said.items():
+        object.__setattr__(made, name, value)
+    return made
+
+
+def test_prompts_of_ones_own_tell_versions_apart_whatever_was_learned() -> None:
+    policy = changed(MC2, version="2", learns_as=("1",))
+    assert [policy.learned_as(each) for each in ("2", "1", "0", "1~ab")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    own = changed(policy, version="2~ab")
+    assert [own.learned_as(each) for each in ("2~ab", "1~ab", "1~cd", "1")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
 
 
 def test_what_cases_of_other_tools_left_before_is_derived_again(tmp_path: Path) -> None:
