@@ -200,6 +200,7 @@ def nearby(options: argparse.Namespace, until: float) -> int:
             return [(each, MOST_S / NEAR) for each in near[change.path] if each in fit]
 
         try_all(drawn, copies, tests_of, verdicts, workers=options.workers, until=until)
+    print(f"tried on the {NEAR} test files nearest by imports: others may notice what survived")
     print("\n".join(report(drawn, verdicts.found, unchanging())))
     return 0
 
