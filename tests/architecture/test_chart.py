@@ -166,6 +166,24 @@ def test_keda_scales_on_what_waits_and_on_what_is_under_way() -> None:
         "triggers"
     ]
     assert alone["type"] == "kafka"
+    assert "authenticationRef" not in alone
+
+
+@needs_tools
+def test_keda_asks_brokers_that_want_a_login_with_one() -> None:
+    """By parameters of its Kafka trigger, which takes a name and a password from nowhere else."""
+    login: dict[str, Any] = {
+        "secret": "brokers",
+        "keys": ["sasl", "username", "password", "tls", "ca"],
+    }
+    objects = rendered({"keda": {"enabled": True, "login": login}})
+    (lag,) = of(objects, "ScaledObject", "release-worker")["spec"]["triggers"]
+    given = of(objects, "TriggerAuthentication", lag["authenticationRef"]["name"])
+    held = {each["parameter"]: each for each in given["spec"]["secretTargetRef"]}
+    assert set(held) == set(login["keys"])
+    assert held["username"] == {"parameter": "username", "name": "brokers", "key": "username"}
+    with pytest.raises(Exception, match=r"keda/login/keys/0.*password"):
+        rendered({"keda": {"enabled": True, "login": {"secret": "s", "keys": ["pasword"]}}})
 
 
 @needs_tools
