@@ -177,6 +177,13 @@ class Learner:
                 self.feed(*record)
         return self.known(scope)
 
+    def lose(self, scope: str, why: str) -> None:
+        """Learn no more in a scope whose record contradicts itself; its memory stays as it was. Told once."""
+        known = self.scopes.pop(scope, None)
+        if known is not None:
+            self.lost[scope] = Lost(why, known.memory)
+            self.told(scope, why)
+
     def scope_of(self, admitted: ProblemAdmitted, default_policy: str) -> Scope:
         """The scope of an admitted problem. Raises ``NoPolicy`` where its policy is not here."""
         problem = admitted.problem

@@ -40,6 +40,8 @@ from schemas.problem import Feedback
 from schemas.record import event_id
 from schemas.written import feedback_of
 from state.folds.learned import MEASURED
+from state.folds.memory import MemoryMismatch
+from state.folds.state import scope_of
 from streams.core.closing import GRADED, evidence_of, grade_address
 from streams.engine.learner import Learner
 from streams.engine.regraded import is_of_person
@@ -245,7 +247,13 @@ class View:
     def _accept(self, partition: int, said: LogRecord, event: Event) -> None:
         episode = said.episode
         self.on_accepted(episode, said.address, event)
-        if not self.learner.feed(episode, said.address, event):
+        try:
+            counts = self.learner.feed(episode, said.address, event)
+        except MemoryMismatch as error:
+            # One scope's damage must not stop the work of all others, at every start of every worker.
+            self.learner.lose(scope_of(episode), str(error))
+            return
+        if not counts:
             return
         match event:
             case Reflected():
