@@ -16,7 +16,7 @@ from streams.engine.scopes import Scope
 from streams.runtime.kafka.imported import KafkaLog
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
 from tests.memory_kafka.fixture import GLANCES, in_memory
-from tests.pupil import SIZE, WINDOW, problems, publication
+from tests.pupil import SIZE, WINDOW, Put, problems, publication
 
 
 def test_no_worker_ends_on_a_version_that_does_not_add_up(
@@ -37,11 +37,13 @@ def test_no_worker_ends_on_a_version_that_does_not_add_up(
             patch.setattr(Learner, "version", wrong)
             first = runtime.live(Life(settle=True))
         waiting = {f"p/d/{place}" for place in range(WINDOW, SIZE)}
+        assert first is not None
         assert {name.rpartition("/")[0] for name in first.held} == waiting
         other = Problem(id="other", problem="1", domain="d", policy="pupil", memory="other")
-        put = "problems", "p/d/other/x", {}, other.model_dump_json().encode()
+        put: Put = "problems", "p/d/other/x", {}, other.model_dump_json().encode()
         log.publish([put])
         again = runtime.live(Life(settle=True))
+        assert again is not None
         assert sorted(again.held) == sorted(first.held)
         closed = {record.episode for record in runtime.log().records(kinds=["episode.closed"])}
     assert {name.split("/")[2] for name in closed if name.startswith("p/")} == {
