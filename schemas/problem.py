@@ -152,6 +152,7 @@ class ProblemRecord(BaseModel):
     settings: Values | None = None
     limits: Limits | None = None
     seed: Seed | None = None
+    memory: Name | None = Field(default=None, description="The memory that it reads and teaches.")
     tenant: Name | None = None
     priority: Priority | None = None
     subject: Subject | None = Field(

@@ -298,7 +298,9 @@ class Producer:
         domain = record.domain or plan.domain or record.dataset or "default"
         tenant = record.tenant or plan.tenant
         subject = self.subjects.mark(record.subject or plan.subject)
-        id, memory = of_subject(subject, *of_tenant(tenant, record.id, plan.memory))
+        id, memory = of_subject(
+            subject, *of_tenant(tenant, record.id, record.memory or plan.memory)
+        )
         # A digest of standard input would stand on the log in clear, and confirm to anybody
         # what its lines said.
         named = plan.series is not None or plan.content is None

@@ -97,7 +97,7 @@ def foreign(body: bytes) -> tuple[Problem, Feedback | None]:
     record: ProblemRecord = parse(body)
     if record.subject is not None:
         raise BadLine(1, "subject", "no keys are kept on Kafka", "input.subject")
-    id, memory = of_tenant(record.tenant, record.id, "main")
+    id, memory = of_tenant(record.tenant, record.id, record.memory or "main")
     problem = Problem(
         id=id,
         problem=record.problem,

@@ -80,6 +80,24 @@ def test_tenants_have_ids_and_memories_of_their_own(log: Path) -> None:
     assert said == {(f"ann.q{n}", "ann", "ann") for n in range(3)} | {("bob.q0", "bob", "bob")}
 
 
+def test_a_line_names_the_memory_of_its_problem_before_the_command_does(folder: Path) -> None:
+    rows = [
+        {"id": "q0", "problem": "What is 1 + 1?", "memory": "trial"},
+        {"id": "q1", "problem": "What is 2 + 2?"},
+        {"id": "q2", "problem": "What is 3 + 3?", "tenant": "ann", "memory": "shared"},
+    ]
+    Path("in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = call("produce", "in.jsonl", "--policy", "mc2", "--memory", "old", "--log", "a.db")
+    assert done.code == 0, done.err
+    worked = call("worker", "--backbone", "rehearsal:seed=7", "--until-idle", "--log", "a.db")
+    assert worked.code == 0, worked.err
+    with closing(SqliteLog(folder / "a.db")) as opened:
+        admitted = [record.event for record in opened.records(kinds=["problem.admitted"])]
+    found = {e.problem.id: e.problem.memory for e in admitted if isinstance(e, ProblemAdmitted)}
+    assert found == {"q0": "trial", "q1": "old", "ann.q2": "shared"}
+    assert call("verify", "--log", "a.db").code == 0
+
+
 def test_tenants_share_what_they_are_told_to(folder: Path) -> None:
     (folder / "q.jsonl").write_text('{"id": "q1", "problem": "What is 1 + 1?"}\n')
     for tenant in ("ann", "bob"):

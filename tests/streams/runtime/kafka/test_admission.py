@@ -32,6 +32,24 @@ def test_a_foreign_line_becomes_a_problem_with_its_label_apart() -> None:
     assert found.scope.startswith("math/mc2/")
 
 
+@pytest.mark.parametrize(
+    ("said", "memory"),
+    [
+        ({}, "main"),
+        ({"memory": "trial"}, "trial"),
+        ({"tenant": "ann"}, "ann"),
+        ({"tenant": "ann", "memory": "shared"}, "shared"),
+    ],
+)
+def test_a_foreign_line_may_name_the_memory_that_it_reads_and_teaches(
+    said: dict[str, str], memory: str
+) -> None:
+    found = asked([], record(domain="math", policy="mc2", **said), find, "cot")
+    assert found.scope.split("/")[:3] == ["math", "mc2", memory]
+    with pytest.raises(Refused, match="memory"):
+        asked([], record(memory="a/b"), find, "cot")
+
+
 def test_our_own_envelope_is_read_as_it_was_made() -> None:
     problem = Problem(id="7", problem="x", domain="d", policy="cot", series="s", position=3)
     body = problem.model_dump_json(exclude_defaults=True).encode()
