@@ -45,9 +45,11 @@ class Engine(Client):
     Leaving the block asks nothing new; calls in flight are recorded, and what is open goes on when the log is
     worked on again. Answers that are wanted are awaited before.
 
-    >>> async with Engine(backbone="rehearsal") as engine:  # doctest: +SKIP
+    >>> async with Engine(backbone="rehearsal") as engine:
     ...     handle = await engine.submit("What is 17 + 25?", policy="mc2")
-    ...     print((await handle.answer()).answer)
+    ...     answer = await handle.answer()
+    >>> answer.status, answer.policy
+    ('answered', 'mc2')
     """
 
     def __init__(

@@ -125,7 +125,12 @@ class Log:
 
 
 def open_log(log: str) -> Log:
-    """A log to read from: ``sqlite:PATH``, ``kafka://HOST:PORT`` or ``jsonl:PATH``. Raises an ``Error``."""
+    """A log to read from: ``sqlite:PATH``, ``kafka://HOST:PORT`` or ``jsonl:PATH``. Raises an ``Error``.
+
+    >>> with open_log("sqlite:my.db") as log:
+    ...     [each.problem.problem for each in log.episodes()]
+    ['What is 17 + 25?']
+    """
     _need_no_loop("open_log", log)
     with in_our_words():
         return Log(opening.open_log(log))
@@ -143,6 +148,10 @@ def verify(log: str, episode: str | None = None) -> Verified:
 
     Nothing is asked and nothing is written. What this build cannot derive is in ``unverifiable``, what nobody can
     compare in ``left_out``. Raises an ``Error`` where there is no such log or episode, or nothing on it.
+
+    >>> found = verify("sqlite:my.db")
+    >>> found.episodes, found.diverged
+    (1, [])
     """
     _need_no_loop("verify", log)
     with in_our_words(), closing(opening.open_log(log)) as opened:
@@ -169,6 +178,12 @@ def fork(
     Everything before ``at`` is kept, and what still holds behind it is not paid again: see ``made``, ``reused``.
     ``edit`` is the reply at ``at`` as it might have been, ``sample`` another draw of what follows. Raises an
     ``Error`` where the episode cannot be forked there.
+
+    >>> with open_log("sqlite:my.db") as log:
+    ...     episode = next(log.episodes()).id
+    >>> made = fork("sqlite:my.db", episode, at="2", sample=1, backbone="rehearsal")
+    >>> made.kept, made.made
+    (1, 1)
     """
     no_loop("fork", "Call it in a thread: await asyncio.to_thread(fork, ...)")
     for name, text in (("log", log), ("episode", episode), ("at", at)):
