@@ -62,15 +62,13 @@ _log = logging.getLogger(__name__)
 class Client:
     """Puts problems on a log that workers work on, and waits for their answers.
 
-    ``log`` is any URL of a log that can be written: ``sqlite:PATH`` or ``kafka://HOST:PORT``. ``policy``,
-    ``settings``, ``answer_type``, ``memory``, ``tenant``, ``priority``, ``seed`` and limits hold for problems that
-    are submitted without others.
+    ``log`` is any URL of a log that can be written: ``sqlite:PATH`` or ``kafka://HOST:PORT``. ``policy``, ``settings``,
+    ``answer_type``, ``memory``, ``tenant``, ``priority``, ``seed`` and limits hold where a problem has no others.
 
     >>> async with Client("kafka://broker:9092", policy="mc2") as client:
     ...     handle = await client.submit("What is 17 + 25?")
-    ...     answer = await handle.answer()
-    >>> answer.status
-    'answered'
+    ...     print((await handle.answer()).status)
+    answered
     """
 
     def __init__(

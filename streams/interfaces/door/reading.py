@@ -178,12 +178,6 @@ def fork(
     Everything before ``at`` is kept, and what still holds behind it is not paid again: see ``made``, ``reused``.
     ``edit`` is the reply at ``at`` as it might have been, ``sample`` another draw of what follows. Raises an
     ``Error`` where the episode cannot be forked there.
-
-    >>> with open_log("sqlite:my.db") as log:
-    ...     episode = next(log.episodes()).id
-    >>> made = fork("sqlite:my.db", episode, at="2", sample=1, backbone="rehearsal")
-    >>> made.kept, made.made
-    (1, 1)
     """
     no_loop("fork", "Call it in a thread: await asyncio.to_thread(fork, ...)")
     for name, text in (("log", log), ("episode", episode), ("at", at)):

@@ -67,13 +67,6 @@ def solve(
     another form is asked for once more, and what is returned is written one way (``1.5 h`` for 90 minutes).
 
     Raises ``Error`` where the policy, a setting, the log or the backbone is wrong or cannot be reached.
-
-    >>> answer = solve("What is 17 + 25?", policy="mc2", backbone="rehearsal", log="sqlite:my.db")
-    >>> answer.status, answer.confidence_source
-    ('answered', 'value')
-    >>> again = solve("What is 17 + 25?", policy="mc2", backbone="rehearsal", log="sqlite:my.db")
-    >>> again == answer
-    True
     """
     no_loop("solve", "await asolve() instead")
     work = asolve(
@@ -118,12 +111,7 @@ async def asolve(
     roles: Mapping[str, str] | None = None,
     prices: Mapping[str, tuple[float, float]] | None = None,
 ) -> Answer:
-    """Solve one problem in a running event loop; otherwise as ``solve``.
-
-    >>> answer = await asolve("What is 17 + 25?", backbone="rehearsal", answer_type="number")
-    >>> answer.status, answer.usage.calls
-    ('answered', 1)
-    """
+    """Solve one problem in a running event loop; otherwise as ``solve``."""
     # All that can be wrong with the parameters is told before a log is opened or made.
     way = Way(
         policy=policy,

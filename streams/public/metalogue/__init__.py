@@ -4,6 +4,25 @@
 >>> metalogue.solve("What is 17 + 25?", policy="mc2", backbone="rehearsal").status
 'answered'
 
+On a log the answer is kept, and whoever asks again pays nothing:
+
+>>> answer = metalogue.solve("What is 17 + 25?", backbone="rehearsal", log="sqlite:my.db")
+>>> metalogue.solve("What is 17 + 25?", backbone="rehearsal", log="sqlite:my.db") == answer
+True
+>>> edit = {"at": "0", "edit": "Final_answer: 42"}
+>>> other = metalogue.fork("sqlite:my.db", answer.episode, backbone="rehearsal", **edit)
+>>> other.closed.answer, other.made
+('42', 0)
+>>> metalogue.verify("sqlite:my.db").diverged
+[]
+
+In an event loop:
+
+>>> (
+...     await metalogue.asolve("What is 17 + 25?", backbone="rehearsal", answer_type="number")
+... ).usage.calls
+1
+
 ``solve`` and ``asolve`` work on one problem. ``Engine`` works on many, in your event loop; ``Client`` hands them to
 workers elsewhere. ``open_log`` reads what was recorded, ``verify`` derives it again without a model, ``fork`` asks
 what if. ``Policy``, ``Role`` and their kin are what a policy of your own is written with, ``play`` what it is
