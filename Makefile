@@ -1,4 +1,4 @@
-# make setup | providers | mcp | demo | dashboard | pictures | demo-local | broker[-stop|-clean] | test | test-slow | quick | coverage | mutants | test-models | test-train | soak | lint | release-check | lock | clean
+# make setup | providers | mcp | demo | dashboard | pictures | demo-local | broker[-stop|-clean] | test | test-slow | quick | coverage | mutants | test-models | test-train | soak | lint | release-check | wheel | lock | clean
 # `setup` installs what runs; `providers` and `demo-local` add who else answers, `mcp` who else asks; `test*` to `mutants`, `soak`, `lint` what checks it.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -31,7 +31,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help setup local openvino providers mcp chart dev demo dashboard pictures demo-local demo-local-first
 .PHONY: test test-slow quick coverage mutants test-models test-train soak lock clean
 .PHONY: broker broker-stop broker-clean
-.PHONY: release-check
+.PHONY: release-check wheel
 .PHONY: lint lint-rules lint-format lint-layers lint-mypy lint-pyright
 
 help:
@@ -140,6 +140,12 @@ lint-pyright: dev
 FINAL ?=
 release-check: dev
 	$(BIN)/python -m tests.architecture.release $(if $(FINAL),--final)
+
+# The wheel as whoever installs it has it, in an environment of its own with what users install.
+WHEEL := .venv-wheel
+wheel: dev
+	@VENV=$(WHEEL) PYTHON='$(PYTHON)' bash deploy/install.sh $(LOCKS)/requirements.txt
+	@$(BIN)/python -m tests.architecture.wheel $(WHEEL)/bin/python
 
 lock:
 	@bash deploy/lock.sh
