@@ -384,7 +384,7 @@ def _version(state: State, key: str, body: bytes, labels: KeptLabels, *, newest:
     # Most versions are never looked at between two restarts: a body is parsed with the version that is made of it.
     made = partial(_made, state.lives.known, labels, scope, number, revision, body)
     if newest:
-        versions.later(number, made)
+        versions.later(number, revision, made)
         state.digests[scope, number] = version_digest(body)
     else:
         versions.former_later(number, revision, made)

@@ -142,10 +142,17 @@ class Forgetting:
         """A version was closed again."""
         self.owed = [each for each in self.owed if each != number]
         self.regraded.discard(number)
-        self.overtaken.discard(number)
         # Lists of lessons and roles are carried from version to version while any is owed, and end
         # with the last.
         self.withdrawn, self.stale = (withdrawn, stale) if self.owed else (set(), set())
+
+    def done_unaware(self, number: int, withdrawn: set[str]) -> None:
+        """A version was closed again by somebody who had not read all that it is owed for: it stays owed for all of it.
+
+        What the version lost is found in no later one, and rules that rest on it still have to be.
+        """
+        self.overtaken.discard(number)
+        self.withdrawn |= withdrawn
 
     def touched(
         self,

@@ -140,6 +140,8 @@ class MemoryFold:
 
     def _graded(self, episode: str, event: Graded) -> None:
         """A label may have changed; and versions that rest on another outcome are closed again."""
+        if self.forgetting.covers(episode):
+            return
         self.labelling.regraded(episode)
         if event.relearned_from is not None:
             last = max([*self.versions, *self.batches])
@@ -196,11 +198,11 @@ class MemoryFold:
             # Of a revision for outcomes nothing is lost; what was withdrawn before stays so.
             quiet = closed is not None and closed.regraded
             lost = (set[str](), set[str]()) if quiet else self.touched(event.number)
-            overtaken = event.number in self.forgetting.overtaken
-            self.forgetting.done(event.number, *lost)
             self.versions.revise(memory)
-            if overtaken:
-                (self.forgetting.owe_outcomes if quiet else self.forgetting.owe)([event.number])
+            if event.number in self.forgetting.overtaken:
+                self.forgetting.done_unaware(event.number, lost[0])
+            else:
+                self.forgetting.done(event.number, *lost)
             return
         self.versions[event.number] = memory
         self.labelling.counted(memory.labels, memory.number)
@@ -300,9 +302,8 @@ class MemoryFold:
 
     def closing(self, number: int) -> BatchClosed:
         """How a batch was closed last. Raises ``LookupError``."""
-        version = self.versions.get(number)
-        revision = None if version is None else version.revision
-        episode = learning_id(self.scope, number, revision)
+        # Asked for without the version itself: it may have to be made of the whole log.
+        episode = learning_id(self.scope, number, self.versions.revision(number))
         known = self.batches.get(number) or self._read(episode).find(episode, "batch")
         if not isinstance(known, BatchClosed):
             raise LookupError(f"{self.scope}: batch {number} is not on the log")

@@ -18,6 +18,8 @@ class Versions(MutableMapping[int, Memory]):
         # Numbers are kept in order beside, because the newest one is asked for at every record.
         self._numbers: list[int] = []
         self._former: dict[tuple[int, int], Memory | Callable[[], Memory]] = {}
+        self._revisions: dict[int, int] = {}
+        """Of those that are made later: which revision each is."""
 
     @property
     def latest(self) -> Memory:
@@ -29,8 +31,16 @@ class Versions(MutableMapping[int, Memory]):
         """Whether any version was made again."""
         return bool(self._former)
 
-    def later(self, number: int, make: Callable[[], Memory]) -> None:
+    def revision(self, number: int) -> int | None:
+        """Which revision the newest of a version is, without making it; none where there is no such version."""
+        if number in self._later:
+            return self._revisions[number]
+        made = self._made.get(number)
+        return None if made is None else made.revision
+
+    def later(self, number: int, revision: int, make: Callable[[], Memory]) -> None:
         """Put a version in that is made when it is asked for."""
+        self._revisions[number] = revision
         if number not in self:
             insort(self._numbers, number)
         self._made.pop(number, None)

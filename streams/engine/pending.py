@@ -82,7 +82,8 @@ class Sets:
         position = seat.position
         if position is None or not seat.set_size:
             return None
-        series = self.learner.scopes[seat.scope].window.series.get(seat.series or "")
+        scope = self.learner.scopes.get(seat.scope)
+        series = None if scope is None else scope.window.series.get(seat.series or "")
         if series is None:
             return None
         # A late arrival, whose window was closed without it, is worked on by itself.
@@ -110,9 +111,10 @@ class Sets:
         """Sets that may open now, each told once; ``among`` names those that are looked at, else all are."""
         for name in self.groups if among is None else among:
             group = self.groups[name]
-            if group.called:
+            scope = self.learner.scopes.get(group.seat.scope)
+            if group.called or scope is None:  # nothing begins in a scope that was lost
                 continue
-            series = self.learner.scopes[group.seat.scope].window.series[group.seat.series or ""]
+            series = scope.window.series[group.seat.series or ""]
             # A place that was refused, or whose episode is closed already, is not waited for.
             came = (group.members, series.filled, series.voids)
             here = all(any(place in those for those in came) for place in group.places)

@@ -8,7 +8,7 @@ forgotten, outcomes graded anew or another embedder), measures wait for vectors,
 began.
 
 Where versions were made again, a snapshot holds items as they are now and not as former versions had them. Hardly
-anybody asks for those: an episode that began before and is still open. Who can read the log does so then.
+anybody asks for those, as an episode does that began before and is still open. Who can read the log does so then.
 """
 
 from __future__ import annotations

@@ -254,7 +254,9 @@ class Schedule:
             seat = self.seats.get(episode)
             if seat is None:
                 continue
-            if episode in self.tasks:
+            if seat.scope in self.learner.lost and not seat.begun:
+                self.blocked.setdefault(seat.scope, deque()).append(episode)
+            elif episode in self.tasks:
                 # Its former task is still ending: two at once would both append to its record.
                 self.ready.append(episode, seat.priority)
             elif self.may_pay(seat):

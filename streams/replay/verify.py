@@ -37,6 +37,7 @@ from schemas.events.learning import BatchClosed, MemoryVersioned, Reflected
 from schemas.events.traces import TraceTaken
 from schemas.identity import ASKED, address_order, is_numbered, is_taken, learning_id
 from schemas.settings import BadSetting
+from state.folds.memory import MemoryFold
 from state.folds.windows import Due
 from streams.answering.grading.own import OwnGrader
 from streams.core.closing import Closing, close
@@ -108,6 +109,8 @@ class Verifier:
         self.done = Verified()
         self.left = Leftovers()
         self.sort: Sort = sort_of(log)
+        self.several = self.sort != "file"
+        """Whether somebody may have written who had not read all of it: a file has one writer at a time."""
         self.messages = Messages(log, self.sort, self.left)
         self.grades = Grades(log, self.left, own, part=self.sort == "part")
         self.announced = Announced()
@@ -257,10 +260,8 @@ class Verifier:
         due: Due | None = scope.window.due()
         if scope.memory.forgetting.is_unknown_to(closed):  # it is closed again, with other members
             due = Due(closed.batch, closed.series, closed.members)
-        if scope.memory.forgetting.overtakes(
-            closed
-        ):  # so is this, without what it did not know of yet
-            due = Due(closed.batch, None, closed.members, closed)
+        if self.several and scope.memory.forgetting.overtakes(closed):  # and so is this
+            due = Due(closed.batch, None, closed.members, closed_unaware(scope.memory, closed))
         if due is None:
             raise Diverged(episode, "batch", "window", "closed", "not due")
         derived = self.learner.batch_closed(scope, due, closed.limits)
@@ -301,7 +302,7 @@ class Verifier:
             return
         closed = scope.batches[version.number]
         self._installed(scope.policy, closed)
-        if version.number in scope.memory.forgetting.overtaken:
+        if self.several and version.number in scope.memory.forgetting.overtaken:
             self.left.add(
                 "batches", "something was forgotten or graded anew while they were closed again"
             )
@@ -472,3 +473,26 @@ def before(journal: dict[str, Event], at: str) -> dict[str, Event]:
     """The numbered records before an address."""
     end = address_order(at)
     return {a: e for a, e in numbered(journal).items() if address_order(a) < end}
+
+
+def closed_unaware(memory: MemoryFold, closed: BatchClosed) -> BatchClosed:
+    """A revision's closing by somebody who had not read yet all that it is owed for; else the one by who had.
+
+    Only members and outcomes may be those of before, in part or all of them, and what hangs on why it is owed.
+    """
+    before, known = memory.closing(closed.batch), memory.closing_without(closed.batch)
+    may = {
+        member: {outcome} for member, outcome in zip(before.members, before.outcomes, strict=True)
+    }
+    for member, outcome in zip(known.members, known.outcomes, strict=True):
+        may[member].add(outcome)
+    kept = [member for member in before.members if member in set(closed.members)]
+    if (
+        kept != [*closed.members]
+        or not {*known.members} <= {*kept}
+        or len(closed.outcomes) != len(kept)
+        or any(outcome not in may[member] for member, outcome in zip(kept, closed.outcomes))  # noqa: B905
+    ):
+        return known
+    said = ("members", "outcomes", "limits", "regraded", "retold")
+    return structs.replace(known, **{name: getattr(closed, name) for name in said})

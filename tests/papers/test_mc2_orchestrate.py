@@ -352,6 +352,7 @@ SENT_BACK, UNREAD = [decided(3)], ["hm", "still hm"]
         (["40", "41"], [*UNREAD, *SENT_BACK], 0.0),
         (["40", "41"], [*SENT_BACK, *UNREAD], None),
         (["40", None], [*SENT_BACK, *UNREAD], 0.0),
+        (["40", None], [*UNREAD, *SENT_BACK], None),
     ],
 )
 def test_an_answer_that_no_readable_decision_was_about_is_of_unknown_confidence(
@@ -369,7 +370,10 @@ def test_an_answer_that_no_readable_decision_was_about_is_of_unknown_confidence(
     source = None if confidence is None else "value"
     assert (ended.confidence, ended.confidence_source) == (confidence, source)
     assert episode(said, setting(**played)).result.confidence == 0.0
-    assert (PAPER.unjudged, Mc2Settings.resolve("service", {}).unjudged) == ("C", "unknown")
+    assert (PAPER.grades_unjudged, Mc2Settings.resolve("service", {}).grades_unjudged) == (
+        True,
+        False,
+    )
 
 
 @pytest.mark.parametrize(

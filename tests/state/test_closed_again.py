@@ -13,7 +13,9 @@ from schemas.events.graph import PathGrounded
 from schemas.events.learning import (
     BatchClosed,
     EmbedderChanged,
+    Graded,
     KnowledgeConsolidated,
+    LessonDistilled,
     MemoryVersioned,
     ProblemForgotten,
 )
@@ -134,6 +136,91 @@ def test_one_of_a_later_batch_is_overtaken_by_an_earlier_one() -> None:
     again(log, fold.closing_without(1))
     assert again(log, fold.closing_without(2)).name == "2.2"
     assert not fold.forgetting.owed
+
+
+def ruled(log: Log, lessons: str, cites: tuple[str, ...]) -> MemoryFold:
+    """A batch of three problems is learned from: these lessons, and a rule that names those that it cites."""
+    fold = log.state.memory(SCOPE)
+    for name in "xyz":
+        log.ended(name)
+        log.graded(name, "right")
+    closed = BatchClosed(
+        scope=SCOPE, batch=1, members=tuple(ASKED), outcomes=("right",) * 3, previous=0, policy="p",
+        policy_version="1", settings="0f", seed=1,
+    )  # fmt: skip
+    episode = learning_id(SCOPE, 1)
+    log.say(episode, "batch", closed)
+    for at, name in enumerate(lessons):
+        lesson = LessonDistilled(
+            id=name, role="a", polarity="do", text=f"text {name}", subject=f"d/{name}",
+            evidence=(f"p/d/{name}/r",), source="0",
+        )  # fmt: skip
+        log.say(episode, str(at), lesson)
+    log.say(episode, str(len(lessons)), rule_of("first", *cites))
+    memory = fold.following(fold.learned(closed), 1, 1, closed)
+    version = MemoryVersioned(scope=SCOPE, number=1, live_from=1, state=memory.state())
+    log.say(episode, "version", version)
+    return fold
+
+
+def rule_of(text: str, *cites: str) -> KnowledgeConsolidated:
+    return KnowledgeConsolidated(
+        role="a", rules=(("R1", text),), result="consolidated", lessons=cites
+    )
+
+
+def test_a_problem_is_forgotten_although_outcomes_were_being_counted_anew() -> None:
+    """Nobody is asked then, and nothing is withdrawn: the version that follows still has to withdraw."""
+    log = Log()
+    fold = ruled(log, "", ())
+    log.graded("y", "wrong", by="regrade", relearned_from=1)
+    closed = structs.replace(fold.closing_without(1), overturned=())
+    assert closed.regraded
+    log.say(learning_id(SCOPE, 1, 1), "batch", closed)
+    forget(log, "x")
+    assert again_at(log, closed).name == "1.1"
+    assert (fold.forgetting.owed, fold.forgetting.regraded) == ([1], set())
+    assert fold.closing_without(1).regraded is None
+    assert again(log, fold.closing_without(1)).items == (), "its rule rests on all of its batch"
+    assert not fold.forgetting.owed
+
+
+def test_rules_of_what_was_forgotten_while_they_were_written_go_with_it() -> None:
+    log = Log()
+    fold = ruled(log, "xyz", ("x", "y", "z"))
+    forget(log, "x")
+    closed = fold.closing_without(1)
+    episode = learning_id(SCOPE, 1, 1)
+    log.say(episode, "batch", closed)
+    log.say(episode, "0", rule_of("second", "y", "z"))
+    forget(log, "y")
+    made = again_at(log, closed)
+    assert [item.text for item in made.items] == ["second", "text z"]
+    assert fold.forgetting.withdrawn == {"x", "y"}
+    assert [item.text for item in again(log, fold.closing_without(1)).items] == ["text z"]
+    assert fold.forgetting == Forgetting(fold.forgetting.subjects)
+
+
+def again_at(log: Log, closed: BatchClosed) -> Memory:
+    """The version of a closing that was said before, by whoever has read all that stands now."""
+    fold = log.state.memory(SCOPE)
+    memory = fold.following(fold.learned(closed), closed.batch, 1, closed)
+    version = MemoryVersioned(
+        scope=SCOPE, number=closed.batch, revision=closed.revision, live_from=1, state=memory.state()
+    )  # fmt: skip
+    log.say(learning_id(SCOPE, closed.batch, closed.revision), "version", version)
+    return fold.versions[closed.batch]
+
+
+def test_a_forgotten_answer_that_is_graded_anew_owes_nothing() -> None:
+    log = begun()
+    fold = forget(log, "x")
+    for number in (1, 2):
+        again(log, fold.closing_without(number))
+    said = Graded(scope=SCOPE, outcome="wrong", grader="g@2", by="regrade", relearned_from=1)
+    fold.feed("p/d/x/r", "graded.late", said)
+    assert fold.forgetting == Forgetting(fold.forgetting.subjects)
+    assert not fold.labelling.graded
 
 
 def test_a_revision_that_nothing_overtook_has_to_add_up() -> None:

@@ -281,7 +281,7 @@ def test_episodes_of_a_scope_that_was_heard_of_look_at_none_of_its_older_version
         raise AssertionError("an older version was put together")
 
     for number in range(newest.number):
-        versions.later(number, asked)
+        versions.later(number, 0, asked)
     log.ended("z", newest.number, "x")
     log.graded("z", "right")
     assert counted(log) == {"x": (1, 1, 0), "y": (0, 0, 0)}

@@ -26,7 +26,7 @@ def test_every_revision_is_the_one_that_was_pinned_however_it_is_asked_for_first
         return make
 
     versions = Versions()
-    versions.later(3, later(2))
+    versions.later(3, 0, later(2))
     for revision in (0, 1):
         versions.former_later(3, revision, later(revision))
     for _ in range(2):
@@ -48,11 +48,11 @@ def test_a_revision_takes_its_version_s_place_and_the_numbers_stay_in_order() ->
     assert (versions[2].revision, versions.latest.number, latest(versions).number) == (1, 3, 3)
     assert [memory.revision for memory in versions.revisions(2)] == [0, 1]
     assert [memory.revision for memory in versions.revisions(1)] == [0]
-    versions.later(1, lambda: of(1, 5))
+    versions.later(1, 5, lambda: of(1, 5))
     assert (len(versions), 1 in versions, versions[1].revision) == (3, True, 5)
     del versions[3]
     assert (list(versions), 3 in versions, versions.latest.number) == ([1, 2], False, 2)
-    versions.later(3, lambda: of(3))
+    versions.later(3, 0, lambda: of(3))
     del versions[3]
     assert list(versions) == [1, 2]
 

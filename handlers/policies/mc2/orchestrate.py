@@ -46,7 +46,7 @@ class Episode:
     @property
     def unsettled(self) -> float | None:
         """The confidence in an answer that nobody accepted; unknown where nobody judged it, unless set otherwise."""
-        return GRADE_VALUE["C"] if self.judged or self.settings.unjudged == "C" else None
+        return GRADE_VALUE["C"] if self.judged or self.settings.grades_unjudged else None
 
     @property
     def best(self) -> str | None:
@@ -190,7 +190,8 @@ def control(episode: Episode, attempt: RoleReply, report: RoleReply) -> Steps[De
     }
     said = yield from episode.ask(CONTROLLER, own, seen, needs_answer(candidate))
     decision = decision_of(said.text) if said.readable else FALLBACK
-    episode.judged = episode.judged or said.readable
+    if candidate is not None:
+        episode.judged = episode.judged or said.readable
     if decision.action == "accept":
         # ŷ_k counts, or the Controller's answer where ŷ_k cannot be read. A Controller that accepts
         # has no reason to copy the answer without a slip.

@@ -52,7 +52,6 @@ class Mc2Settings(PolicySettings):
         "held_out": 0.0,
         "figures": "keep",
         "patches": "taken",
-        "unjudged": "C",
         "context_chars": 200_000,
     }
     learning: ClassVar[frozenset[str]]
@@ -76,8 +75,9 @@ class Mc2Settings(PolicySettings):
     """The grade of an answer patched in the first round: lower than an accept, for nobody checks a patch."""
     patches: Literal["again", "taken"] = "again"
     """Whether a patch that changes the answer sends the Reasoner back while a round is left, or is taken unchecked."""
-    unjudged: Literal["unknown", "C"] = "unknown"
-    """The confidence in an answer that no readable decision was about: unknown, or that of one which was sent back."""
+    unjudged: Literal["unknown", "C"] | None = None
+    """The confidence in an answer that no readable decision was about: unknown, or that of one which was sent back;
+    none: this, where grades are the paper's (`patch_grade` A), else unknown."""
     ask_again: bool = True
     """Whether the Reasoner is asked once more where no answer can be read, with what was wrong."""
     lesson_window: PositiveInt = 3
@@ -131,6 +131,12 @@ class Mc2Settings(PolicySettings):
     def sampling(self) -> Sampling:
         """How every role draws: the endpoint's defaults, and the cap (MC² § C.8.2)."""
         return Sampling(max_tokens=self.output_cap)
+
+    @property
+    def grades_unjudged(self) -> bool:
+        """Whether an answer that nobody judged has the grade of one which was sent back."""
+        # Said by no setting of its own in either profile: texts of earlier logs lack it, and keep their digests.
+        return self.unjudged == "C" or (self.unjudged is None and self.patch_grade == "A")
 
     @property
     def related(self) -> bool:

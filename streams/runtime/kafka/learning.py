@@ -145,7 +145,9 @@ class KafkaLearner:
         proposed = self.proposed(scope, writer.lane.partition)
         learned = learned_with(scope) if proposed else {}
         for episode, said in proposed.items():
-            batch = relearned_from(learned, self.learner.grades, episode, said.outcome)
+            forgotten = scope.memory.forgetting.covers(episode)
+            grades, outcome = self.learner.grades, said.outcome
+            batch = None if forgotten else relearned_from(learned, grades, episode, outcome)
             event = Graded(
                 scope=said.scope,
                 outcome=said.outcome,
