@@ -64,6 +64,8 @@ class Schedule:
         self.budgets: Budgets | None = None
         self.changed = asyncio.Event()
         self.sets = Sets(learner)
+        self.unwarmed: set[str] = set()
+        """Scopes of which it was told that they begin empty, although another's memory was meant."""
 
     # -- who waits ---------------------------------------------------------------------------------
 
@@ -75,6 +77,7 @@ class Schedule:
                 self.twins.setdefault(episode, {})[seat.partition] = seat
             return
         self.seats[episode] = seat
+        self._tell_of_empty(seat)
         # A seat in a set is none of its own: the set has its turn, under its own name, once
         # all members are here.
         joined = self.sets.take(episode, seat)
@@ -85,6 +88,17 @@ class Schedule:
         else:
             self.blocked.setdefault(seat.scope, deque()).append(episode)
         self.changed.set()
+
+    def _tell_of_empty(self, seat: PendingEpisode) -> None:
+        """Tell once of a stream's scope that was to begin with another's memory: only a series waits for that."""
+        scope = self.learner.scopes.get(seat.scope)
+        if scope is None or seat.scope in self.unwarmed or scope.window.series:
+            return
+        in_stream = seat.series is None or seat.series in scope.window.unordered
+        if in_stream and scope.memory.latest.number == 0 and scope.warm_source is not None:
+            self.unwarmed.add(seat.scope)
+            told = "%s begins empty: settings.warm_start counts for a series with barriers, and this is a stream"
+            _log.warning(told, seat.scope)
 
     def leave(self, episode: str) -> None:
         """An episode or a set needs no seat any more: it was closed or parked."""
