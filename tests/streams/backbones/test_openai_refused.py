@@ -166,6 +166,10 @@ OTHERWISE: list[tuple[str, object]] = [
     ("response_format", "invalid JSON schema for response_format: 'reply'"),
     ("response_format", "The provided JSON schema contains features not supported by xgrammar."),
     ("response_format", "JSON schema conversion failed: Unrecognized schema: {}"),
+    ("response_format", "Failed to parse grammar"),
+    ("response_format", "Grammar error: Invalid grammar specification."),
+    ("temperature top_p", "Not accepted for reasoning models: temperature, top_p"),
+    ("seed", "the following are not implemented: seed"),
 ]
 """Bounds, and names of the form, as endpoints word them that name no parameter apart."""
 NO_PARAMETER = (
@@ -176,6 +180,7 @@ NO_PARAMETER = (
     "Only 1 image is allowed for this prompt",
     "Please write a JSON schema for your question",
     "Could not parse the JSON body of your request",
+    "Failed to parse the sentence: its grammar is odd",
 )
 
 

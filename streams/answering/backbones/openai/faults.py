@@ -96,12 +96,17 @@ _BOUND = (
     # Anthropic, and who answers with the list of pydantic.
     rf"{_NAMED}(?:: |['\")\]]{{1,4}}, ?['\"]msg['\"]: ?['\"])(?:range\b|input should be)"
 )
+# The form becomes a grammar in servers of local models, whose refusals speak of nothing else.
+_GRAMMAR = (
+    r"(?:failed to|could not|cannot|error) (?:pars|compil|build|initiali[sz])(?:e|ing) (?:the |a )?grammar|"
+    r"(?:invalid|unsupported|empty) grammar\b|grammar (?:error|is invalid)\b"
+)
 _REFUSES = re.compile(
     r"\b(?:unknown|unsupported|unrecogni[sz]ed|unexpected|deprecated|forbidden|unavailable)|"
-    r"not (?:supported|permitted|allowed|available|enabled)|extra inputs|extra_forbidden|"
+    r"not (?:supported|permitted|allowed|accepted|available|enabled|implemented)|extra inputs|extra_forbidden|"
     r"does(?: not|n't) support|only the default|cannot find field|cannot (?:both )?be (?:specified|used|set)|"
     r"json_schema\S{0,3} (?:is enabled only|supported values are)|invalid (?:json )?schema for response|"
-    rf"{_BOUND}",
+    rf"{_GRAMMAR}|{_BOUND}",
     re.IGNORECASE,
 )
 """What may refuse a parameter, if it names one of ours as well."""
@@ -113,7 +118,7 @@ _NO_TOOLS = re.compile(
 )
 """Servers that have no tool calls, or were started without them, say so in words of their own."""
 _IN_A_FORM = re.compile(
-    r"response[ -]format|json[_ ]schema|json mode|structured[_ ]output", re.IGNORECASE
+    rf"response[ -]format|json[_ ]schema|json mode|structured[_ ]output|{_GRAMMAR}", re.IGNORECASE
 )
 """What endpoints call the form that is asked for by ``response_format``."""
 _EXCLUDES = re.compile(r"cannot both|only one of|use only one|mutually exclusive", re.IGNORECASE)
