@@ -147,7 +147,9 @@ class BatchClosed(Event, tag="batch.closed"):
 
     act: ClassVar[Act] = "learned"
     later: ClassVar[tuple[str, ...]] = ("calibration", "revised", "retirement")
-    latest: ClassVar[tuple[str, ...]] = ("measured", "regraded", "overturned", "retold")
+    latest: ClassVar[tuple[str, ...]] = (
+        *("measured", "regraded", "overturned", "retold", "throughout"),
+    )
     scope: str
     batch: PositiveInt
     series: str | None = None
@@ -183,6 +185,9 @@ class BatchClosed(Event, tag="batch.closed"):
     earlier builds do not say it, and set nothing aside."""
     retold: Literal[True] | None = None
     """Facts about its members are folded with the outcomes above, since some are others than when they were stated."""
+    throughout: Literal[True] | None = None
+    """Closed again with what rests on a forgotten problem looked for in all that was ever said of the batch, and
+    carried past revisions for outcomes. Records of earlier builds do not say it, and looked in the newest one alone."""
     seed: NonNegativeInt
 
 

@@ -146,13 +146,14 @@ class Forgetting:
         # with the last.
         self.withdrawn, self.stale = (withdrawn, stale) if self.owed else (set(), set())
 
-    def done_unaware(self, number: int, withdrawn: set[str]) -> None:
+    def done_unaware(self, number: int, withdrawn: set[str], stale: set[str]) -> None:
         """A version was closed again by somebody who had not read all that it is owed for: it stays owed for all of it.
 
-        What the version lost is found in no later one, and rules that rest on it still have to be.
+        What the version lost is found in no later one, and what rests on it still has to be.
         """
         self.overtaken.discard(number)
         self.withdrawn |= withdrawn
+        self.stale |= stale
 
     def touched(
         self,
@@ -218,6 +219,7 @@ class Forgetting:
             measured=None,
             regraded=True if closed.batch in self.regraded else None,
             retold=turned or None,
+            throughout=True,
         )
 
 

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -157,6 +157,9 @@ class MemoryFold:
         )
 
     def _closed(self, event: BatchClosed) -> None:
+        before = self.batches.get(event.batch)
+        if before is not None:  # nobody goes on with what was said of it
+            self.learning.pop(learning_id(self.scope, before.batch, before.revision), None)
         self.batches[event.batch] = event
         self.forgetting.overtaken.discard(event.batch)
         if self.forgetting.overtakes(event):
@@ -195,12 +198,11 @@ class MemoryFold:
             self.versions.revise(memory)
             return
         if memory.revision:
-            # Of a revision for outcomes nothing is lost; what was withdrawn before stays so.
-            quiet = closed is not None and closed.regraded
-            lost = (set[str](), set[str]()) if quiet else self.touched(event.number)
+            assert closed is not None
+            lost = self._lost(closed)
             self.versions.revise(memory)
             if event.number in self.forgetting.overtaken:
-                self.forgetting.done_unaware(event.number, lost[0])
+                self.forgetting.done_unaware(event.number, *lost)
             else:
                 self.forgetting.done(event.number, *lost)
             return
@@ -212,6 +214,15 @@ class MemoryFold:
             self.words.pop(address, None)
         for member in closed.members if closed is not None else ():
             self.reflected.pop(member, None)
+
+    def _lost(self, closed: BatchClosed) -> tuple[set[str], set[str]]:
+        """Lessons that are withdrawn and roles that are stale once a batch that was closed again has its version."""
+        if not closed.regraded or closed.batch in self.forgetting.overtaken:
+            return self.touched(closed)
+        # By a revision for outcomes nothing is lost; what was withdrawn before it stays so.
+        if closed.throughout:
+            return {*self.forgetting.withdrawn}, {*self.forgetting.stale}
+        return set(), set()
 
     # -- what a version adds up to -----------------------------------------------------------------
 
@@ -309,17 +320,32 @@ class MemoryFold:
             raise LookupError(f"{self.scope}: batch {number} is not on the log")
         return known
 
-    def touched(self, number: int) -> tuple[set[str], set[str]]:
-        """Lessons that are withdrawn up to a version, and roles whose rules are stale in it."""
-        old = self.versions[number]
+    def touched(self, closed: BatchClosed) -> tuple[set[str], set[str]]:
+        """Lessons that are withdrawn up to a version that is closed again so, and roles whose rules are stale in it."""
+        old, facts = self.versions[closed.batch], self.facts_kept(closed.batch)
+        withdrawn, stale = set[str](), set[str]()
+        for said, journal in self.said(closed):
+            found = self.forgetting.touched(old, said, journal, facts)
+            withdrawn, stale = withdrawn | found[0], stale | found[1]
+        return withdrawn, stale
+
+    def said(self, closed: BatchClosed) -> Iterator[tuple[BatchClosed, Mapping[str, Event]]]:
+        """What was said of a batch that is closed again so: how it was closed, and the record of that."""
+        old = self.versions[closed.batch]
+        if closed.throughout:
+            # A rule that nobody had to write anew stands in no later record than the one that brought it.
+            names = (learning_id(self.scope, old.number, each) for each in range(old.revision + 1))
+            for journal in map(self.journal, names):
+                said = journal.get("batch")
+                if isinstance(said, BatchClosed) and said.embedder is None:
+                    yield said, journal
+            return
         journal = taught(self.journal, old)
-        closed = journal["batch"]
-        assert isinstance(closed, BatchClosed)
+        said = journal["batch"]
+        assert isinstance(said, BatchClosed)
         # Nobody said anything in a revision for outcomes: what it holds was said before. Versions of
         # builds that did not look there must still add up.
-        if closed.overturned is not None:
-            journal = stated(self.journal, old)
-        return self.forgetting.touched(old, closed, journal, self.facts_kept(number))
+        yield said, journal if said.overturned is None else stated(self.journal, old)
 
     def kept(self, number: int) -> tuple[MemoryItem, ...]:
         """The lessons of a batch that stay when it is closed again."""
@@ -337,7 +363,7 @@ class MemoryFold:
         Of one that is closed again for its outcomes nothing is stale.
         """
         number, old, said = closed.batch, self.versions[closed.batch], learned.rules
-        stale = set[str]() if closed.regraded else self.touched(number)[1]
+        stale = set[str]() if closed.regraded else self.touched(closed)[1]
         rules = rules_again(previous, old, said, stale)
         before = [i for i in previous.whole() if i.kind == "lesson" and i.batch >= live_from]
         # Another embedder took over after the version was made; its lessons keep the vectors that

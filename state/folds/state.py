@@ -32,7 +32,7 @@ from schemas.events.learning import (
     SeriesOpened,
     TickPassed,
 )
-from schemas.identity import canonical, episode_id
+from schemas.identity import canonical, episode_id, learning_id
 from schemas.places import stands
 from state.folds.costs import CostsFold
 from state.folds.forgetting import Records
@@ -175,8 +175,12 @@ class State:
 
     def _closed(self, offset: int, episode: str, address: str, event: BatchClosed) -> None:
         self._window(episode, event)
-        self.memory(event.scope).feed(episode, address, event)
+        fold = self.memory(event.scope)
+        before = fold.batches.get(event.batch)
+        fold.feed(episode, address, event)
         for each in self.watchers:
+            if before is not None:  # this one takes its place
+                each.batches.add(learning_id(event.scope, before.batch, before.revision))
             each.batches.add(episode)
             each.scopes.add(event.scope)
             each.waiting.update((event.scope, member) for member in event.members)

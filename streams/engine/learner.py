@@ -257,7 +257,7 @@ class Learner:
             revision=closed.revision,
             kept=tuple(item for item in scope.memory.kept(closed.batch) if item.mark not in aside),
             facts=tuple(scope.memory.retold(scope.memory.facts_kept(closed.batch), closed)),
-            stale=frozenset(scope.memory.touched(closed.batch)[1]),
+            stale=frozenset(scope.memory.touched(closed)[1]),
         )
 
     def steps(self, scope: Scope, closed: BatchClosed) -> Steps[None]:

@@ -66,7 +66,9 @@ class Scope:
 
         Its version would be taken for the one that a grade given anew asks for, and nobody would close it once more.
         """
-        closed = self.unfinished
+        closed, forgetting = self.unfinished, self.memory.forgetting
+        if closed is None and forgetting.owed:
+            closed = self.batches.get(forgetting.owed[0])  # somebody may still be learning from it
         again = closed is not None and closed.revision is not None and closed.embedder is None
         return closed if again else None
 

@@ -20,7 +20,6 @@ from schemas.identity import digest, episode_id, episode_parts, learning_id
 from schemas.problem import Limits
 from schemas.settings import BadSetting
 from schemas.written import problem_of
-from state.folds.forgetting import stated
 from streams.engine.learner import Learner
 from streams.engine.policies import NoPolicy
 from streams.engine.scopes import Scope
@@ -132,7 +131,8 @@ class Tracing:
         it, lessons, stale = memory.forgetting, set[str](), set[str]()
         # In their order: what one version withdraws is withdrawn from those that were made of it.
         for number in [n for n in owed if n in memory.versions]:
-            it.withdrawn, it.stale = memory.touched(number)
+            again = memory.closing_without(number)
+            it.withdrawn, it.stale = memory.touched(again)
             lessons, stale = it.withdrawn, it.stale
             items = memory.versions[number].whole()
             gone[number] = {i.id for i in items if i.id in lessons or i.role in stale} - {
@@ -142,9 +142,15 @@ class Tracing:
                 continue
             # A call for each role whose rules were written of something that is withdrawn now; all
             # other rules stay as they are.
-            for fact in stated(memory.journal, memory.versions[number]).values():
-                if isinstance(fact, KnowledgeConsolidated) and fact.result == "consolidated":
-                    calls += fact.source is not None and fact.role in stale
+            said = (fact for _, journal in memory.said(again) for fact in journal.values())
+            written = {
+                fact.role
+                for fact in said
+                if isinstance(fact, KnowledgeConsolidated)
+                and fact.result == "consolidated"
+                and fact.source is not None
+            }
+            calls += len(written & stale)
         held = [i.role for i in memory.latest.items if i.kind == "rule" and i.role in stale]
         known = memory.versions
         closed_again = tuple(

@@ -37,8 +37,6 @@ from schemas.events.learning import BatchClosed, MemoryVersioned, Reflected
 from schemas.events.traces import TraceTaken
 from schemas.identity import ASKED, address_order, is_numbered, is_taken, learning_id
 from schemas.settings import BadSetting
-from state.folds.memory import MemoryFold
-from state.folds.windows import Due
 from streams.answering.grading.own import OwnGrader
 from streams.core.closing import Closing, close
 from streams.core.compare import as_placed, as_recorded, difference, same
@@ -52,6 +50,7 @@ from streams.engine.learning import learn
 from streams.engine.policies import NoPolicy, find_recorded
 from streams.producing.traces.reflecting import reflection_of
 from streams.replay.announced import Announced
+from streams.replay.batches_due import due_of
 from streams.replay.claimed import Sort, cut_off, freed, misnumbered, sort_of, unclaimed
 from streams.replay.completeness import lacking, misfiled, referred, unreadable
 from streams.replay.grades import Grades
@@ -257,11 +256,7 @@ class Verifier:
     def _batch(self, episode: str, closed: BatchClosed) -> None:
         scope = self.learner.known(closed.scope)
         self._installed(scope.policy, closed)
-        due: Due | None = scope.window.due()
-        if scope.memory.forgetting.is_unknown_to(closed):  # it is closed again, with other members
-            due = Due(closed.batch, closed.series, closed.members)
-        if self.several and scope.memory.forgetting.overtakes(closed):  # and so is this
-            due = Due(closed.batch, None, closed.members, closed_unaware(scope.memory, closed))
+        due = due_of(scope, closed, several=self.several)
         if due is None:
             raise Diverged(episode, "batch", "window", "closed", "not due")
         derived = self.learner.batch_closed(scope, due, closed.limits)
@@ -473,26 +468,3 @@ def before(journal: dict[str, Event], at: str) -> dict[str, Event]:
     """The numbered records before an address."""
     end = address_order(at)
     return {a: e for a, e in numbered(journal).items() if address_order(a) < end}
-
-
-def closed_unaware(memory: MemoryFold, closed: BatchClosed) -> BatchClosed:
-    """A revision's closing by somebody who had not read yet all that it is owed for; else the one by who had.
-
-    Only members and outcomes may be those of before, in part or all of them, and what hangs on why it is owed.
-    """
-    before, known = memory.closing(closed.batch), memory.closing_without(closed.batch)
-    may = {
-        member: {outcome} for member, outcome in zip(before.members, before.outcomes, strict=True)
-    }
-    for member, outcome in zip(known.members, known.outcomes, strict=True):
-        may[member].add(outcome)
-    kept = [member for member in before.members if member in set(closed.members)]
-    if (
-        kept != [*closed.members]
-        or not {*known.members} <= {*kept}
-        or len(closed.outcomes) != len(kept)
-        or any(outcome not in may[member] for member, outcome in zip(kept, closed.outcomes))  # noqa: B905
-    ):
-        return known
-    said = ("members", "outcomes", "limits", "regraded", "retold")
-    return structs.replace(known, **{name: getattr(closed, name) for name in said})

@@ -93,7 +93,7 @@ def test_it_is_refused_or_the_log_goes_on_and_verifies(
     assert busy is killed, "whoever finds a version half made is told who makes it"
 
 
-def test_a_log_that_was_told_all_the_same_is_said_to_count_what_was_forgotten(
+def test_a_log_that_was_told_all_the_same_has_the_batch_closed_once_more(
     base: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As builds did that did not look, and as may happen between the look and the word on Kafka."""
@@ -122,6 +122,15 @@ def test_a_log_that_was_told_all_the_same_is_said_to_count_what_was_forgotten(
     with closing(SqliteLog(path)) as log:
         assert not Verifier(log, find).run().diverged, "its version is still to come"
         work(log)
-        (found,) = Verifier(log, find).run().diverged
-    assert (found.episode, found.address) == (f"b/{base[1]}/2.1", "batch")
-    assert f"/{BESIDE}/" in found.recorded
+        assert not Verifier(log, find).run().diverged
+        memory = learned(log, find).scopes[base[1]].memory
+        assert not memory.forgetting.owed
+        assert [version.name for version in memory.versions.values()] == [
+            "0",
+            "1",
+            "2.2",
+            "3.1",
+            "4.1",
+        ]
+        assert not any(f"/{BESIDE}/" in member for member in memory.closing(2).members)
+        assert not any(memory.forgetting.cites(item) for item in memory.latest.whole())

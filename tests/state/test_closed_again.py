@@ -288,8 +288,8 @@ def test_rules_that_rest_on_what_was_withdrawn_fall_back_until_they_are_written_
         log.say(learning_id(SCOPE, number), "version", version)
     fold = forget(log, "x")
     fold.forgetting.withdrawn = {"x"}
-    assert fold.touched(1) == ({"x"}, {"a"})
-    assert fold.touched(2) == ({"x"}, {"a"})
+    assert fold.touched(fold.closing_without(1)) == ({"x"}, {"a"})
+    assert fold.touched(fold.closing_without(2)) == ({"x"}, {"a"})
     one = again(log, fold.closing_without(1))
     assert [item.text for item in one.items] == ["first b"]
     two = again(log, fold.closing_without(2), says("a", "written anew", "y"))

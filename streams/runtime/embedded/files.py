@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +38,8 @@ CANNOT_GROW = (
 """What SQLite calls an input or output error where a quota or a limit, not the disk, is exhausted."""
 # Whoever closes waits no longer than this for the last commits to be folded in: they are safe
 # beside the file, and the next who closes it tries again.
+LOCKED_S = 30.0
+"""How long a log that somebody else begins is waited for."""
 LAST_WAIT = "pragma busy_timeout=1000"
 WHOLE = "pragma wal_checkpoint(truncate)"
 IS_KEYED = "select 1 from sqlite_master where name = 'keyed'"
@@ -73,7 +76,7 @@ def connect(path: Path, *, create: bool, keys: Path | None = None) -> sqlite3.Co
         new = is_new(db, path)
         if new and not create:
             raise NoLog(f"no log at {path}")
-        db.executescript(PRAGMAS)
+        _prepared(db)
         if new:
             keyed = ""
             if keys is not None:
@@ -90,6 +93,20 @@ def connect(path: Path, *, create: bool, keys: Path | None = None) -> sqlite3.Co
             raise NotALog(f"{path}: {error}") from error
         raise
     return db
+
+
+def _prepared(db: sqlite3.Connection) -> None:
+    """Set a connection up. Of two who begin one log at the same moment the second waits for the first."""
+    # SQLite waits for locks by itself, but not for the one that a file needs which becomes a journalled one.
+    until = time.monotonic() + LOCKED_S
+    while True:
+        try:
+            db.executescript(PRAGMAS)
+            return
+        except sqlite3.OperationalError as error:
+            if not is_busy(error) or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
 
 
 def unlocked(db: sqlite3.Connection, keys: Path | None = None) -> Sealing | None:

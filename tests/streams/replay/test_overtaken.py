@@ -12,7 +12,7 @@ import pytest
 from msgspec import structs
 
 from state.folds.memory import MemoryFold
-from streams.replay.verify import closed_unaware
+from streams.replay.batches_due import closed_unaware
 from tests.state.test_closed_again import ASKED, begun, forget
 from tests.streams.cli.calling import call
 from tests.streams.cli.learned import copy_of, made

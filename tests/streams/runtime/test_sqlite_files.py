@@ -157,3 +157,15 @@ def test_a_log_that_nobody_closed_is_closed_in_whatever_thread_it_is_collected(
         gc.enable()
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         db.execute("select 1")
+
+
+def test_who_opens_a_log_that_somebody_else_begins_just_now_waits_for_it(tmp_path: Path) -> None:
+    """As a worker and whoever puts the first problem do: the second was told that the file was locked."""
+    path = tmp_path / "a.db"
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("begin immediate")
+        begun = threading.Timer(0.3, lambda: other.execute("commit"))
+        begun.start()
+        SqliteLog(path, create=True).close()
+        assert begun.finished.is_set()
+        begun.join()
