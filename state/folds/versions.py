@@ -50,14 +50,23 @@ class Versions(MutableMapping[int, Memory]):
         """The same for a revision that is not the newest."""
         self._former[number, revision] = make
 
-    def checked(self, digest: Callable[[int], str], again: Callable[[int, int], Memory]) -> None:
+    def checked(
+        self, digests: Mapping[tuple[str, int], str], again: Callable[[str, int, int], Memory]
+    ) -> None:
         """Let ``again`` make what a snapshot may not hold as it was: earlier revisions, and what misses its digest."""
         # A snapshot keeps each item once, as it is now: not the text of one that was withdrawn since, nor the
         # vector by an embedder that another one replaced.
-        for number, revision in self._former:
-            self._former[number, revision] = partial(again, number, revision)
+
+        def held(make: Callable[[], Memory], former: bool) -> Memory:
+            made = make()
+            same = not former and made.state() == digests[made.scope, made.number]
+            return made if same else again(made.scope, made.number, made.revision)
+
+        for key, kept in self._former.items():
+            if not isinstance(kept, Memory):
+                self._former[key] = partial(held, kept, True)
         for number, make in self._later.items():
-            self._later[number] = partial(_checked, make, digest(number), again)
+            self._later[number] = partial(held, make, False)
 
     def revise(self, memory: Memory) -> None:
         """A newer revision of a version; the one before stays for the episodes that pinned it."""
@@ -109,13 +118,6 @@ class Versions(MutableMapping[int, Memory]):
 
     def __contains__(self, number: object) -> bool:
         return number in self._made or number in self._later
-
-
-def _checked(
-    make: Callable[[], Memory], digest: str, again: Callable[[int, int], Memory]
-) -> Memory:
-    made = make()
-    return made if made.state() == digest else again(made.number, made.revision)
 
 
 def pinned(memories: Mapping[int, Memory], number: int, revision: int | None) -> Memory:

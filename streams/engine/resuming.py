@@ -80,8 +80,7 @@ def resumed(learner: Learner, state: State, whole: Callable[[], Learner] | None 
         memory.outcome, memory.anew = learner.grades.outcome, learner.grades.anew
         memory.records = learner.records
         if known is not None and memory.versions.revised:
-            digest, again = partial(_digest, state, name), partial(_version, known, name)
-            memory.versions.checked(digest, again)
+            memory.versions.checked(state.digests, partial(as_it_was, known))
         try:
             policy = find_recorded(learner.find, head.policy, head.version)
             scope = scope_made(policy, memory, cast("Profile", head.profile), head.values)
@@ -99,11 +98,8 @@ def resumed(learner: Learner, state: State, whole: Callable[[], Learner] | None 
     return True
 
 
-def _digest(state: State, scope: str, number: int) -> str:
-    return state.digests[scope, number]
-
-
-def _version(known: Callable[[], Learner], scope: str, number: int, revision: int) -> Memory:
+def as_it_was(known: Callable[[], Learner], scope: str, number: int, revision: int) -> Memory:
+    """One revision of a version by whoever has read the log."""
     return known().memory(scope).versions.pinned(number, revision)
 
 
