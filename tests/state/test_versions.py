@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -65,3 +67,27 @@ def test_plain_tables_of_versions_have_no_revisions() -> None:
     versions[2] = of(2)
     versions.revise(of(2, 1))
     assert pinned(versions, 2, 0).revision == 0
+
+
+def test_what_a_snapshot_does_not_hold_as_it_was_is_asked_for() -> None:
+    """Of newest versions those that miss their digest, and every earlier revision."""
+    versions, asked = Versions(), list[tuple[str, int, int]]()
+    held = {number: of(number, 1) for number in (1, 2)}
+    for number in held:
+        versions.later(number, 1, partial(held.__getitem__, number))
+        versions.former_later(number, 0, partial(of, number))
+    versions[3] = of(3)
+
+    def again(scope: str, number: int, revision: int) -> Memory:
+        asked.append((scope, number, revision))
+        return replace(of(number, revision), embedder="as it was")
+
+    scope = of(1).scope
+    versions.checked({(scope, 1): held[1].state(), (scope, 2): "0f"}, again)
+    assert (versions.revision(1), versions.revision(2), versions.revision(4)) == (1, 1, None)
+    assert asked == [], "only who needs them"
+    assert versions[1] is held[1]
+    assert (versions[2].embedder, versions[2].revision) == ("as it was", 1)
+    assert versions.pinned(1, None).embedder == versions.pinned(2, 0).embedder == "as it was"
+    assert asked == [(scope, 2, 1), (scope, 1, 0), (scope, 2, 0)]
+    assert (versions[3], versions.revision(3)) == (of(3), 0)
