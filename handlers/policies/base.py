@@ -304,13 +304,11 @@ class Policy(Generic[S]):
     """What is set where nobody set it, by the profile and what is at hand."""
     origin: Mapping[str, str] = field(default_factory=dict[str, str])
     """For a user's own policy: its file, name and source digest."""
-    works_as: tuple[str, ...] = ()
-    """Earlier versions whose episodes it goes on with as they did: only what it learns of a batch has changed.
+    formerly: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    """Earlier versions whose episodes it goes on with as they did, each with the settings that came since, as they have
+    to be set for it; with none where only what it learns of a batch has changed.
 
     Each as it stands on record, with the digest of its source for a policy of one's own."""
-    formerly: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
-    """Earlier versions whose episodes it goes on with as they did under settings that they did not have: which, and as
-    what each has to be set for it."""
     learns_as: tuple[str, ...] = ()
     """Earlier versions that learned of a batch as it does."""
 
@@ -350,11 +348,11 @@ class Policy(Generic[S]):
     def as_begun(self, version: str) -> Policy[S]:
         """The policy as the version that began an episode; as it is where it does not work as that one."""
         earlier = without_prompts(version)
-        if earlier not in self.works_as and earlier not in self.formerly:
+        lacked = self.formerly.get(earlier)
+        if lacked is None:
             return self
         made = copy(self)
         object.__setattr__(made, "version", earlier)
-        lacked = self.formerly.get(earlier)
         if lacked:
             object.__setattr__(made, "solve", _under(self.solve, lacked))
             if self.together is not None:

@@ -49,7 +49,7 @@ def closed_unaware(memory: MemoryFold, closed: BatchClosed) -> BatchClosed:
         kept != [*closed.members]
         or not {*known.members} <= {*kept}
         or len(closed.outcomes) != len(kept)
-        or any(outcome not in may[member] for member, outcome in zip(kept, closed.outcomes))  # noqa: B905
+        or any(outcome not in may[m] for m, outcome in zip(kept, closed.outcomes, strict=True))
     ):
         return known
     said = ("members", "outcomes", "limits", "regraded", "retold")

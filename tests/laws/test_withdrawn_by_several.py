@@ -7,7 +7,7 @@ worker may end anywhere. Lives are drawn in which that happens.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -208,26 +208,10 @@ def meaning(fold: MemoryFold) -> tuple[Any, ...]:
     return versions, batches, fold.forgetting, fold.learning.keys()
 
 
-class Told:
-    """A log's records, as folds read them again."""
-
-    def __init__(self, log: Log) -> None:
-        self.log = log
-
-    def find(self, episode: str, address: str) -> Event | None:
-        return self.log.find(episode, address)
-
-    def journal(self, episode: str) -> Mapping[str, Event]:
-        return self.log.journal(episode)
-
-    def episodes(self, scope: str, prefix: str) -> Iterable[str]:
-        return self.log.episodes(scope, prefix)
-
-
 def test_whoever_learns_folds_it_alike() -> None:
     for seed in SEEDS:
         log = Life(seed).log
-        learner = Learner(lambda name: PUPIL, Told(log))
+        learner = Learner(lambda name: PUPIL, log)
         learner.scope(SCOPE, "pupil", "service", {})
         for each in log.told:
             learner.feed(*each)
@@ -241,7 +225,7 @@ def test_from_snapshots_that_were_written_on_the_way(seed: int, tmp_path: Path) 
     """Each writes only what changed since the one before; some are gone on from."""
     log, draw = Life(seed).log, random.Random(seed)
     state, kept = State(), Snapshots(tmp_path / "kept.db", "log")
-    state.attach(Told(log))
+    state.attach(log)
     kept.save(state)
     for offset, each in enumerate(log.told, 1):
         state.feed(offset, *each)
@@ -250,8 +234,8 @@ def test_from_snapshots_that_were_written_on_the_way(seed: int, tmp_path: Path) 
             if draw.random() < 0.4:
                 kept = Snapshots(kept.path, "log")
                 state = kept.load()
-                state.attach(Told(log))
+                state.attach(log)
     kept.save(state)
     again = Snapshots(kept.path, "log").load()
-    again.attach(Told(log))
+    again.attach(log)
     assert meaning(again.memory(SCOPE)) == meaning(log.state.memory(SCOPE))

@@ -18,16 +18,11 @@ SCOPE = "d/p/main/0"
 VECTOR = pack((1.0, 0.0))
 
 
-class Log:
-    """A state, and the records that it was fed, as forgetting reads them."""
+class Told:
+    """Records as they were said, for what folds do not keep."""
 
-    def __init__(self) -> None:
-        self.state, self.told = State(), list[tuple[str, str, Event]]()
-        self.state.attach(self)
-
-    def say(self, episode: str, address: str, event: Event) -> None:
-        self.told.append((episode, address, event))
-        self.state.feed(len(self.told), episode, address, event)
+    def __init__(self, told: list[tuple[str, str, Event]]) -> None:
+        self.told = told
 
     def find(self, episode: str, address: str) -> Event | None:
         return self.journal(episode).get(address)
@@ -37,6 +32,19 @@ class Log:
 
     def episodes(self, scope: str, prefix: str) -> Iterable[str]:
         return {name for name, _, _ in self.told if name.startswith(prefix)}
+
+
+class Log(Told):
+    """A state, and the records that it was fed, as forgetting reads them."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self.state = State()
+        self.state.attach(self)
+
+    def say(self, episode: str, address: str, event: Event) -> None:
+        self.told.append((episode, address, event))
+        self.state.feed(len(self.told), episode, address, event)
 
     # -- what a worker and a learner say ------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -47,6 +47,7 @@ from streams.runtime.embedded.rebuild import fold
 from streams.runtime.embedded.records import LogRecords, known_of, learned
 from tests.laws.series import graded, opened, reflected
 from tests.pupil import PUPIL
+from tests.state.told import Told
 from tests.streams.cli.calling import call
 from tests.streams.cli.learned import copy_of, made
 
@@ -59,22 +60,6 @@ def unheard(stray: str) -> None:
 
 def of_pupil(name: str) -> Policy[Any]:
     return PUPIL
-
-
-class Told:
-    """Records as they were said, for what folds do not keep."""
-
-    def __init__(self, said: list[Said]) -> None:
-        self.said = said
-
-    def find(self, episode: str, address: str) -> Event | None:
-        return self.journal(episode).get(address)
-
-    def journal(self, episode: str) -> Mapping[str, Event]:
-        return {at: event for name, at, event in self.said if name == episode}
-
-    def episodes(self, scope: str, prefix: str) -> Iterable[str]:
-        return {name for name, _, _ in self.said if name.startswith(prefix)}
 
 
 def meaning(scope: Scope) -> tuple[Any, ...]:

@@ -35,7 +35,10 @@ def version_of(version: str, *earlier: str, learns: bool = True) -> Find:
 
     @cache
     def made() -> Policy[Any]:
-        said: dict[str, Any] = {"version": version, "works_as": earlier}
+        said: dict[str, Any] = {
+            "version": version,
+            "formerly": {each: dict[str, Any]() for each in earlier},
+        }
         if not learns:
             said["learn"] = learn_nothing
         return changed(MC2, **said)
