@@ -20,7 +20,7 @@ from typing_extensions import TypedDict
 
 from schemas.faults import first_fault
 from schemas.identity import canonical
-from schemas.problem import Profile
+from schemas.problem import Name, Profile
 
 PROFILES: tuple[Profile, ...] = ("service", "paper")
 
@@ -28,6 +28,8 @@ PROFILES: tuple[Profile, ...] = ("service", "paper")
 EVERY_ROLE = "*"
 PROMPTS = "prompts"
 """The setting that says what prompts say otherwise: whatever is learned under them is kept apart."""
+BACKBONE = "backbone"
+"""The setting that names who answers: one of the backbones that a worker offers."""
 # How long a call may take in ``paper``, where replies have no cap.
 PAPER_TIMEOUT_S = 1_800.0
 # Tokens of a reply in ``service``: who thinks first is not cut in the middle of it.
@@ -123,6 +125,8 @@ class PolicySettings(BaseModel):
     """How each role is asked, ``*`` for the rest: temperature, top_p, max_tokens, timeout_s."""
     prompts: Annotated[Mapping[str, PromptWords], AfterValidator(_bounded)] = {}
     """What prompts say otherwise, by the prompt's name: ``metalogue prompts list``."""
+    backbone: Name | None = None
+    """Who answers in place of the worker's own backbone: one of those that it offers (``--offer``)."""
 
     @classmethod
     def resolve(cls, profile: Profile, values: Mapping[str, Any]) -> Self:

@@ -27,7 +27,7 @@ from schemas.identity import with_prompts, without_prompts
 from schemas.memory import Memory, MemoryItem
 from schemas.price import Price
 from schemas.problem import Profile
-from schemas.settings import EVERY_ROLE, BadSetting, PolicySettings, meant
+from schemas.settings import BACKBONE, EVERY_ROLE, BadSetting, PolicySettings, meant
 from schemas.spoken import spoken
 
 # Who calls what. A driver runs ``solve`` and sends the answers in; when the episode has closed,
@@ -58,21 +58,35 @@ class Around:
     """Roles that have a model of their own."""
     prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
     """What a million tokens cost, by role, ``*`` for the rest; of a model without a known price nothing."""
+    offered: Mapping[str, Price | None] = field(default_factory=dict[str, "Price | None"])
+    """The same of the backbones that problems may choose instead of ``*``, by name."""
+
+    def under(self, settings: Mapping[str, Any]) -> Around:
+        """What is at hand where the settings choose one of those that are offered."""
+        name = settings.get(BACKBONE)
+        if name is None:
+            return self
+        price = self.offered.get(name)
+        prices = {role: each for role, each in self.prices.items() if role != "*"}
+        return replace(self, prices=prices if price is None else prices | {"*": price})
 
     def said(self) -> dict[str, Any]:
         """Itself as JSON values; roles and prices where there are any."""
         prices = {role: price.model_dump() for role, price in self.prices.items()}
-        more = {"roles": list(self.roles), "prices": prices}
+        offered = {name: each and each.model_dump() for name, each in self.offered.items()}
+        more = {"roles": list(self.roles), "prices": prices, "offered": offered}
         return {"tools": self.tools} | {name: value for name, value in more.items() if value}
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Around:
         """What was said so."""
         prices: Mapping[str, Any] = values.get("prices") or {}
+        offered: Mapping[str, Any] = values.get("offered") or {}
         return cls(
             bool(values.get("tools")),
             tuple(values.get("roles") or ()),
             {role: Price.model_validate(each) for role, each in prices.items()},
+            {name: each and Price.model_validate(each) for name, each in offered.items()},
         )
 
 

@@ -38,7 +38,7 @@ from schemas.events.episode import (
 from schemas.identity import call_seed, text_digest
 from schemas.outcome import Heard
 from schemas.price import Price
-from schemas.problem import ID_CHARS, Feedback, Limits
+from schemas.problem import ID_CHARS, Feedback, Limits, Problem
 from schemas.questions import (
     GUIDANCE,
     Complete,
@@ -50,6 +50,7 @@ from schemas.questions import (
     UseTool,
     Worth,
 )
+from schemas.settings import BACKBONE, meant
 from schemas.usage import add
 from schemas.vectors import pack, unpack
 from streams.answering.backbones.prices import price_for
@@ -75,7 +76,7 @@ from streams.core.backbone import (
 )
 from streams.core.defects import describe
 from streams.core.drive import Paused, Run, Waiting
-from streams.core.grants import Grant
+from streams.core.grants import Grant, Lacking, Terms
 from streams.core.seeds import is_used, seed_address
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ class People(Protocol):
 class World:
     """Backbones by role (``*`` for the rest), one embedder, and memory as each run pins it.
 
+    Of those that are ``offered``, by name, a problem may choose one: it answers in the place of ``*``.
     With ``patient`` an unreachable endpoint is asked again until it answers; without, ``Unreachable``
     is raised. After ``drain`` every new question raises ``Draining``.
     """
@@ -118,6 +120,7 @@ class World:
         backbones: Mapping[str, Backbone],
         embedder: Embedder,
         *,
+        offered: Mapping[str, Backbone] | None = None,
         patient: bool = True,
         totals: Totals | None = None,
         prices: Mapping[str, Price] | None = None,
@@ -126,6 +129,7 @@ class World:
         patience: Patience | None = None,
     ) -> None:
         self.backbones, self.embedder = dict(backbones), embedder
+        self.offered = dict(offered or {})
         self.embedders: Embedders | None = None
         """Embedders of memories that were made with another one, unless somebody chose the embedder."""
         self.caller = Caller(
@@ -134,21 +138,11 @@ class World:
             prices=prices or {},
             patience=patience or Patience(),
         )
-        priced = {role: price_for(prices or {}, each.name) for role, each in self.backbones.items()}
-        self.grant = Grant(
-            limits=limits or Limits(),
-            prices={role: price for role, price in priced.items() if price is not None},
-            unpriced=tuple(self.backbones[role].name for role in priced if priced[role] is None),
-            price_list=price_list,
-        )
+        self.grant = granted(self.backbones, prices or {}, limits or Limits(), price_list)
         """The limits and prices with which episodes are opened."""
-        self.simulated = any(backbone.simulated for backbone in self.backbones.values())
-        """Whether any role is answered by no model."""
-        named = (
-            (f"{role}=" if role != "*" else "") + description(backbone)
-            for role, backbone in sorted(self.backbones.items())
-        )
-        self.description = ", ".join(named) + (" (SIMULATED)" if self.simulated else "")
+        self.simulated = any(each.simulated for each in self.models)
+        """Whether any of those who may be asked is no model."""
+        self.description = described(self.backbones)
         """Which backbone answers which role, for people."""
         # What follows is set by whoever runs the world, where he has it; the world works without
         # any of it.
@@ -164,7 +158,36 @@ class World:
     def around(self) -> Around:
         """What the usual settings of a policy may hang on."""
         own = tuple(sorted(self.backbones.keys() - {"*"}))
-        return Around(self.tools is not NO_TOOLS, own, self.grant.prices)
+        offered = {name: self.granted(name).prices.get("*") for name in self.offered}
+        return Around(self.tools is not NO_TOOLS, own, self.grant.prices, offered)
+
+    @property
+    def models(self) -> tuple[Backbone, ...]:
+        """All who may be asked, in whatever role."""
+        return *self.backbones.values(), *self.offered.values()
+
+    def cast(self, name: str | None) -> dict[str, Backbone]:
+        """Who answers which role where a problem chose one of those that are offered. Raises ``Lacking``."""
+        if name is None:
+            return self.backbones
+        if name not in self.offered:
+            detail = (
+                f"a problem names a backbone that is not offered here; {meant(name, self.offered)}"
+            )
+            raise Lacking("offer", name, detail)
+        return self.backbones | {"*": self.offered[name]}
+
+    def terms(self, problem: Problem) -> Terms:
+        """Who answers a problem, its limits and prices. Raises ``Lacking`` where it chose nobody of here."""
+        name = problem.settings.get(BACKBONE)
+        if name is None:
+            return Terms(self.description, self.grant)
+        return Terms(described(self.cast(name)), self.granted(name))
+
+    def granted(self, name: str) -> Grant:
+        """The limits and prices where a problem chose one of those that are offered."""
+        own = self.grant
+        return granted(self.cast(name), self.caller.prices, own.limits, own.price_list)
 
     @property
     def draining(self) -> bool:
@@ -201,7 +224,7 @@ class World:
     @property
     def _asked(self) -> tuple[object, ...]:
         """Everything that questions go to."""
-        return *self.backbones.values(), self.embedder
+        return *self.models, self.embedder
 
     async def answer(
         self, run: Run, question: Ask[Any], asked: str, address: str, reserved: Reservation
@@ -236,7 +259,8 @@ class World:
     ) -> Completed:
         """Return the reply as it is recorded. Raises ``OutOfBudget`` where its tenant has spent too much."""
         template = question.template
-        backbone = self.backbones.get(question.role) or self.backbones["*"]
+        cast = self.cast(run.backbone)
+        backbone = cast.get(question.role) or cast["*"]
         request = ModelRequest(
             question.messages(),
             capped(question.sampling, reserved.max_tokens),
@@ -367,12 +391,35 @@ class World:
     async def close(self) -> None:
         """Release what the backbones, the embedder and tools hold."""
         # One backbone may answer several roles, and is closed once.
-        for backbone in set(self.backbones.values()):
+        for backbone in set(self.models):
             await backbone.close()
         await self.embedder.close()
         if self.embedders is not None:
             await self.embedders.close()
         await self.tools.close()
+
+
+def granted(
+    cast: Mapping[str, Backbone], prices: Mapping[str, Price], limits: Limits, listed: str | None
+) -> Grant:
+    """The grant under which these answer, at the prices that are known of them."""
+    priced = {role: price_for(prices, each.name) for role, each in cast.items()}
+    return Grant(
+        limits=limits,
+        prices={role: price for role, price in priced.items() if price is not None},
+        unpriced=tuple(cast[role].name for role in priced if priced[role] is None),
+        price_list=listed,
+    )
+
+
+def described(cast: Mapping[str, Backbone]) -> str:
+    """Which backbone answers which role, as records and people are told."""
+    named = (
+        (f"{role}=" if role != "*" else "") + description(backbone)
+        for role, backbone in sorted(cast.items())
+    )
+    simulated = any(backbone.simulated for backbone in cast.values())
+    return ", ".join(named) + (" (SIMULATED)" if simulated else "")
 
 
 def answered(said: Feedback, asked: str) -> ReviewAnswered:

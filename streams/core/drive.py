@@ -115,6 +115,8 @@ class Run:
     """Whether somebody chose the seed, so that endpoints are told it."""
     in_text: bool = False
     """Whether replies are asked for in text alone, as in the papers, and no schema goes along."""
+    backbone: str | None = None
+    """Which of the backbones that are offered answers, in place of the worker's own."""
     in_turn: bool = False
     """Whether lanes go one after another although a world answers: one that never waits."""
     visited: set[str] = field(default_factory=set[str])

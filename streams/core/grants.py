@@ -1,4 +1,4 @@
-"""Grants of a worker to the episodes that it opens: limits for those without any, prices under a cost limit."""
+"""Grants of a worker to the episodes that it opens: who answers them, limits, and prices under a cost limit."""
 
 from __future__ import annotations
 
@@ -11,8 +11,12 @@ from streams.core.backbone import SetupBroken
 from streams.core.drive import Waiting
 
 
-class Unpriced(SetupBroken, Waiting):
-    """A problem of its own limits its cost, and nobody knows what a call costs: it waits for a worker that does."""
+class Lacking(SetupBroken, Waiting):
+    """What one problem asks for is not here: it waits for a worker that has it, and the others go on.
+
+    It limits its cost, and nobody knows what a call costs (``price``); or it names a backbone that is no longer
+    offered (``offer``).
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,14 +42,26 @@ class Grant:
     def check(self, problem: Problem) -> None:
         """Raises ``SetupBroken`` where cost is limited and nobody knows what a call costs.
 
-        Where the problem limits it and not the worker, ``Unpriced``: the others can be worked on.
+        Where the problem limits it and not the worker, ``Lacking``: the others can be worked on.
         """
         # Checked before the first call. A limit that nobody can keep would be found out
         # by the bill alone.
         if self.unpriced and self.limits_of(problem).cost is not None:
-            broken = SetupBroken if problem.limits.cost is None else Unpriced
+            broken = SetupBroken if problem.limits.cost is None else Lacking
             detail = f"{problem.id} has a limit of cost, and no price is known"
             raise broken("price", ", ".join(self.unpriced), detail)
 
 
 NO_GRANT = Grant()
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The terms on which an episode is opened: who answers it, as its record names them, and its grant."""
+
+    backbones: str
+    grant: Grant = NO_GRANT
+
+
+NOBODY = Terms("")
+"""The terms of who derives a record again: nothing is opened, and nobody is asked."""

@@ -40,7 +40,7 @@ from streams.core.backbone import BackboneError, Stuck
 from streams.core.closing import Closing, closing
 from streams.core.defects import describe
 from streams.core.drive import Paused, Run, World, drive, replayed
-from streams.core.grants import NO_GRANT, Grant
+from streams.core.grants import NO_GRANT, NOBODY, Grant, Terms
 from streams.core.seeds import is_chosen
 from streams.core.totals import EpisodeTotals
 from streams.core.unkept import Unkept, refused_by, room_by, unkept_of
@@ -96,6 +96,7 @@ class Work:
             in_text=self.admitted.problem.profile == "paper",
             refused=refused_by(self.unkept),
             put=dict(self.put),
+            backbone=self.settings.backbone,
         )
 
     def closing(
@@ -184,8 +185,7 @@ def prepare(
     journal: Mapping[str, Event],
     policy: Policy[Any],
     memories: Mapping[int, Memory],
-    backbones: str,
-    grant: Grant = NO_GRANT,
+    terms: Terms = NOBODY,
 ) -> Work:
     """Work on an episode, fresh or from its record. Raises ``PolicyChanged`` where neither is possible.
 
@@ -201,8 +201,9 @@ def prepare(
         # Who reads no memory pins none, whatever was learned by the time that it was opened: its
         # record must not depend on when that was.
         newest = latest(memories) if policy.reads(found.settings) else memories[0]
-        grant.check(admitted.problem)
-        opened = opening(policy, found.digest, admitted.problem, newest, backbones, grant)
+        terms.grant.check(admitted.problem)
+        who = terms.backbones, terms.grant
+        opened = opening(policy, found.digest, admitted.problem, newest, *who)
     then, now = opened.policy_version, policy.version
     if (opened.policy, then) != (policy.name, now):
         # The very same code, begun under other prompts than its problem says: record and problem

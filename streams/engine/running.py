@@ -16,7 +16,7 @@ so it takes ``record_opening`` and ``conclude`` alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import structs
@@ -26,12 +26,13 @@ from schemas.asking import ReplayError
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeOpened, EpisodeParked, ProblemAdmitted
 from schemas.memory import Memory
+from schemas.problem import Problem
 from schemas.settings import BadSetting
 from state.journal import Recorder, TooLarge
 from streams.core.backbone import Stuck
 from streams.core.closing import Closing
 from streams.core.drive import Run, Waiting, World
-from streams.core.grants import Grant, Unpriced
+from streams.core.grants import Lacking, Terms
 from streams.engine.episode import Work, conclude, prepare
 from streams.engine.judgements import Judgements
 from streams.engine.schedule import Schedule
@@ -59,13 +60,8 @@ class EpisodeStore(Protocol):
         ...
 
     @property
-    def backbones(self) -> str:
-        """Which backbones answer, in words."""
-        ...
-
-    @property
-    def grant(self) -> Grant:
-        """Limits and prices for episodes that are opened here."""
+    def terms(self) -> Callable[[Problem], Terms]:
+        """Who answers a problem here, its limits and prices. Raises ``Lacking`` where it names nobody of here."""
         ...
 
     @property
@@ -150,9 +146,8 @@ async def run_episode(store: EpisodeStore, episode: str) -> None:
     try:
         policy, memories = store.policy(admitted), store.memories(admitted.scope)
         try:
-            work = prepare(
-                episode, admitted, journal, policy, memories, store.backbones, store.grant
-            )
+            terms = store.terms(admitted.problem)
+            work = prepare(episode, admitted, journal, policy, memories, terms)
             run = work.run(store.writer, store.world)
             # Nobody waits for this record. It is committed with the first answer, before
             # which nothing is lost.
@@ -212,7 +207,7 @@ async def run_set(store: EpisodeStore, episode: str, members: Sequence[str]) -> 
         # not have known. Its record lies under the name that it was begun with.
         work, fresh = _open_set(store, begun_in or episode, open_now)
         conclusions = await conclude_set(work, work.run(store.writer, store.world))
-    except Unpriced as why:
+    except Lacking as why:
         store.wait(episode, None, why)
         return
     except UNABLE as error:
@@ -239,7 +234,8 @@ def _open_set(
     admitted = members[0][1]["admitted"]
     assert isinstance(admitted, ProblemAdmitted)
     policy, versions = store.policy(admitted), store.memories(admitted.scope)
-    work = prepare_set(episode, journal, members, policy, versions, store.backbones, store.grant)
+    terms = store.terms(admitted.problem)
+    work = prepare_set(episode, journal, members, policy, versions, terms)
     begun = {name for name, record in [(episode, journal), *members] if "opened" in record}
     if episode not in begun:
         store.writer.keep(work.opened.settings, work.first.settings_text)

@@ -12,7 +12,7 @@ from typing import Any
 from streams.answering.budgets import Budgets, OutOfBudget
 from streams.answering.world import Draining
 from streams.core.drive import Run, Waiting, first_of, is_group
-from streams.core.grants import Unpriced
+from streams.core.grants import Lacking
 from streams.engine.judgements import Judgements
 from streams.engine.learner import Learner
 from streams.engine.pending import PendingEpisode, Sets
@@ -36,7 +36,7 @@ class Schedule:
     """Ready, blocked and running episodes. A problem that waits for a version holds no slot.
 
     An episode with a seat waits in one place: in ``ready``, in ``blocked`` under its scope, in a set, in ``asleep``,
-    ``unpaid`` or ``unpriced``; or it runs. Its task may still be ending while it waits again, which ``next`` looks
+    ``unpaid`` or ``lacking``; or it runs. Its task may still be ending while it waits again, which ``next`` looks
     out for.
     Only ``leave`` and ``cancel`` take seats away. Whatever changes what may run next sets ``changed``, on which the
     worker's loop waits.
@@ -57,8 +57,8 @@ class Schedule:
         """Other seats of an episode, by partition: its problem lies on several."""
         self.asleep: set[str] = set()
         """Episodes that wait for a person; they hold no slot."""
-        self.unpriced: dict[str, Unpriced] = {}
-        """Episodes whose cost is limited by their problems, under a worker that knows no price."""
+        self.lacking: dict[str, Lacking] = {}
+        """Episodes whose problems ask for what is not here: a price, or a backbone that is no longer offered."""
         self.unpaid: dict[str, str] = {}
         """Episodes whose tenant has spent its budget, and that tenant; they hold no slot either."""
         self.budgets: Budgets | None = None
@@ -105,7 +105,7 @@ class Schedule:
         self.seats.pop(episode, None)
         self.asleep.discard(episode)
         self.unpaid.pop(episode, None)
-        self.unpriced.pop(episode, None)
+        self.lacking.pop(episode, None)
         self.sets.leave(episode)
         self._next_twin(episode)
 
@@ -119,11 +119,14 @@ class Schedule:
         self.changed.set()
 
     def wait(self, episode: str, run: Run | None, why: Waiting, said: Judgements) -> None:
-        """An episode waits for its tenant's next day, for a price, or for a person unless he has answered meanwhile."""
-        if isinstance(why, Unpriced):
-            if not self.unpriced:
+        """An episode waits for its tenant's next day, for what is not here, or for a person.
+
+        It has its turn again where that person has answered meanwhile.
+        """
+        if isinstance(why, Lacking):
+            if not self.lacking:
                 _log.warning("%s for %s; it waits, and the others go on", why.detail, why.where)
-            self.unpriced[episode] = why
+            self.lacking[episode] = why
             return
         if isinstance(why, OutOfBudget):
             self.unpay(episode)
@@ -229,7 +232,7 @@ class Schedule:
 
     def waiting(self) -> Iterator[tuple[str, PendingEpisode]]:
         """Episodes that wait for a memory version, for a person, or for their tenant's next day."""
-        asleep = (sorted(self.asleep), list(self.unpaid), list(self.unpriced))
+        asleep = (sorted(self.asleep), list(self.unpaid), list(self.lacking))
         for blocked in (*self.blocked.values(), self.sets.waiting(), *asleep):
             for episode in blocked:
                 seat = self.seats.get(episode)
@@ -319,7 +322,7 @@ class Schedule:
         self.ready.keep(self.seats)
         self.asleep &= self.seats.keys()
         self.unpaid = {e: tenant for e, tenant in self.unpaid.items() if e in self.seats}
-        self.unpriced = {e: why for e, why in self.unpriced.items() if e in self.seats}
+        self.lacking = {e: why for e, why in self.lacking.items() if e in self.seats}
         self.sets.drop(partition)
         for episode, twins in list(self.twins.items()):
             twins.pop(partition, None)

@@ -13,7 +13,7 @@ from schemas.events.codec import BadEvent, as_written
 from schemas.events.learning import BatchClosed, Reflected
 from schemas.identity import canonical
 from schemas.problem import Profile
-from schemas.settings import PROMPTS, BadSetting, PolicySettings
+from schemas.settings import BACKBONE, PROMPTS, BadSetting, PolicySettings
 from state.folds.memory import MemoryFold
 from state.folds.windows import ScopeWindow
 from streams.core.defects import describe
@@ -205,7 +205,7 @@ def settings_text(settings: PolicySettings) -> str:
     said = settings.model_dump(mode="json")
     # Texts of earlier logs lack them, and their digests must stay the same.
     fields = type(settings).model_fields
-    for name in (PROMPTS, *settings.later):
+    for name in (PROMPTS, BACKBONE, *settings.later):
         if getattr(settings, name) == fields[name].default:
             del said[name]
     return canonical(said).decode()

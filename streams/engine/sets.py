@@ -25,7 +25,7 @@ from state.journal import Recorder
 from streams.core.closing import Closing, trace_of
 from streams.core.defects import describe
 from streams.core.drive import Run, World, drive, replayed
-from streams.core.grants import NO_GRANT, Grant
+from streams.core.grants import NOBODY, Terms
 from streams.core.seeds import is_chosen
 from streams.core.unkept import refused_by
 from streams.engine.episode import (
@@ -81,6 +81,7 @@ class SetWork:
             seeded=any(is_chosen(each.admitted.problem, each.opened) for each in self.members),
             in_text=any(each.admitted.problem.profile == "paper" for each in self.members),
             refused=refused_by(unkept),
+            backbone=self.first.settings.backbone,
         )
 
 
@@ -90,15 +91,14 @@ def prepare_set(
     members: Sequence[tuple[str, Record]],
     policy: Policy[Any],
     memories: Mapping[int, Memory],
-    backbones: str,
-    grant: Grant = NO_GRANT,
+    terms: Terms = NOBODY,
 ) -> SetWork:
     """Work on a set, fresh or from its record. Raises ``PolicyChanged`` where neither is possible."""
     works: list[Work] = []
     for name, record in members:
         admitted = record["admitted"]
         assert isinstance(admitted, ProblemAdmitted)
-        work = prepare(name, admitted, record, policy, memories, backbones, grant)
+        work = prepare(name, admitted, record, policy, memories, terms)
         # Marked also where it is opened already: a reader of its record must be led to the set's.
         works.append(replace(work, opened=structs.replace(work.opened, within=episode)))
     opened = journal.get("opened")

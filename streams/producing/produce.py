@@ -293,7 +293,7 @@ class Producer:
         values = {**plan.values, **(record.settings or {})}
         policy = self._policy(policy_name, values) if policy_name else None
         if policy is not None:
-            usual = usual_of(policy, plan.profile, plan.around, plan.prompts)
+            usual = usual_of(policy, plan.profile, plan.around, plan.prompts, values)
             values = {**usual, **values}
         domain = record.domain or plan.domain or record.dataset or "default"
         tenant = record.tenant or plan.tenant

@@ -83,10 +83,15 @@ class Reusing:
     """A world that gives the parent's answer where address, question and who answers are unchanged."""
 
     def __init__(
-        self, world: World, change: Change, opened: EpisodeOpened, parent: Mapping[str, Event]
+        self,
+        world: World,
+        change: Change,
+        was: EpisodeOpened,
+        now: EpisodeOpened,
+        parent: Mapping[str, Event],
     ) -> None:
         self.world, self.change, self.parent = world, change, parent
-        self.was, self.now = by_role(opened.backbones), by_role(world.description)
+        self.was, self.now = by_role(was.backbones), by_role(now.backbones)
 
     async def answer(
         self, run: Run, question: Ask[Any], asked: str, address: str, reserved: Reservation

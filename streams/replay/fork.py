@@ -13,12 +13,13 @@ from schemas.asking import Diverged, Exhausted
 from schemas.events.base import Event
 from schemas.events.episode import Completed, EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.identity import probe_id, text_digest
+from schemas.settings import BACKBONE
 from schemas.usage import Usage
 from state.folds.versions import pinned
 from streams.answering.world import World
 from streams.core.closing import close
 from streams.core.drive import replayed
-from streams.core.grants import NO_GRANT, Grant
+from streams.core.grants import Grant
 from streams.core.totals import EpisodeTotals
 from streams.engine.episode import Work, conclude, settings_of
 from streams.engine.learner import Learner
@@ -67,11 +68,11 @@ def forked_work(
     find: Find,
     parent: str,
     change: Change,
-    backbones: str,
-    grant: Grant = NO_GRANT,
+    world: World,
     learner: Learner | None = None,
+    grant: Grant | None = None,
 ) -> tuple[Work, dict[str, Event]]:
-    """The fork's work and the parent's record. Raises ``CannotFork``.
+    """The fork's work and the parent's record. Raises ``CannotFork``. ``grant`` stands for the world's own.
 
     ``learner`` is what the log taught; who makes many forks of it reads that once.
     """
@@ -87,10 +88,14 @@ def forked_work(
         raise CannotFork(str(error), "policy") from error
     # Settings of one policy mean nothing to another: only the parent's own go on with it.
     kept = admitted.problem.settings if policy.name == was.policy else {}
+    # Who answers is said of each fork anew: as a rule by another backbone than its parent's.
+    kept = {name: value for name, value in kept.items() if name != BACKBONE}
     problem = admitted.problem.model_copy(update={"settings": {**kept, **change.settings}})
     settings = settings_of(policy, problem)
     policy = policy.under(settings)
     limits = change.limits.over(was.limits)
+    terms = world.terms(problem)
+    grant = grant or terms.grant
     said: dict[str, Any] = {
         "parent": parent,
         "at": change.at,
@@ -102,7 +107,7 @@ def forked_work(
         "price_list": grant.price_list,
         "without": change.without or None,
         "settings": text_digest(settings_text(settings)),
-        "backbones": backbones,
+        "backbones": terms.backbones,
     }
     if policy.name != was.policy:  # it knows nothing of what the parent's policy learned
         said |= {"memory_version": 0, "memory_revision": None}
@@ -110,7 +115,7 @@ def forked_work(
     memories = (learner or learned(log, find)).memory(admitted.scope).versions
     memory = pinned(memories, opened.memory_version, opened.memory_revision)
     # Named by all that is changed: the same fork again is the same episode, and is paid for once.
-    changed = log.keyed(parent, change.said(backbones))
+    changed = log.keyed(parent, change.said(terms.backbones))
     episode = probe_id(parent, change.at, change.purpose, changed)
     prefix = before(journal, change.at) | numbered(log.journal(episode))
     admitted = structs.replace(admitted, problem=problem)
@@ -177,7 +182,7 @@ async def run_fork(
         check_prefix(work)
         opened = parent["opened"]
         assert isinstance(opened, EpisodeOpened)
-        answering = Reusing(world, change, opened, numbered(parent))
+        answering = Reusing(world, change, opened, work.opened, numbered(parent))
         with beside(log, "fork", work.episode) as writer:
             record_opening(writer, work)
             run = replace(work.run(writer, None), world=answering)

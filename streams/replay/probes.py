@@ -37,7 +37,7 @@ def recorded_work(
     # An episode of its own is prepared as a worker prepares it, so that both have one way to be
     # opened.
     if opened.parent is None:
-        return prepare(episode, admitted, journal, policy, memories, "")
+        return prepare(episode, admitted, journal, policy, memories)
     try:
         settings = policy.settings.model_validate(orjson.loads(log.text(opened.settings) or "{}"))
     except ValidationError as error:

@@ -51,7 +51,7 @@ def recorded_set(
     # By the version on record, and not by what is installed: otherwise an edited prompt would be
     # blamed on the log.
     policy = find_recorded(find, opened.policy, opened.policy_version)
-    work = prepare_set(episode, journal, records, policy, held, "")
+    work = prepare_set(episode, journal, records, policy, held)
     return work, [record for _, record in records]
 
 

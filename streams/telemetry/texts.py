@@ -89,7 +89,7 @@ class Texts:
         try:
             policy = find_recorded(find, opened.policy, opened.policy_version)
             memories = self.learner.memory(admitted.scope).versions
-            work = prepare(episode, admitted, events, policy, memories, "")
+            work = prepare(episode, admitted, events, policy, memories)
             steps = questions.watch(policy.solve(work.task, work.settings))
             replayed(drive(steps, work.run(None, None), Ledger.of(opened.limits, opened.prices)))
         except Exception:

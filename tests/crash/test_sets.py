@@ -21,7 +21,7 @@ from schemas.price import Price
 from schemas.problem import Limits
 from schemas.usage import NOTHING
 from state.journal import Fenced
-from streams.core.grants import Unpriced
+from streams.core.grants import Lacking
 from streams.engine.policies import find
 from streams.engine.sets import shared
 from streams.interfaces.cli.doctor.adopting import let_go_on
@@ -251,7 +251,7 @@ def test_a_set_whose_cost_is_limited_waits_for_a_price(tmp_path: Path) -> None:
     source, path = f"game24:901-{900 + SET}", tmp_path / "unpriced.db"
     produced(path, source, policy=POLICY, values=VALUES, limits=begun_with)
     with closing(quick(SqliteLog(path))) as log:
-        with pytest.raises(Unpriced):
+        with pytest.raises(Lacking):
             worked(log)
         priced = Counted()
         priced.grant = replace(

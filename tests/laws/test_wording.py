@@ -203,7 +203,7 @@ def test_on_kafka_too_words_of_a_worker_are_for_problems_that_leave_their_policy
         b'{"id":"b","problem":"1","policy":"cot"}': {},
     }
     for line, settings in lines.items():
-        found = asked([], line, find, "cot", {"service": {PROMPTS: words}})
+        found = asked([], line, find, "cot", lambda problem: {PROMPTS: words})
         assert found.problem.settings == settings
         plain = asked([], line, find, "cot")
         assert (found.episode == plain.episode, found.scope == plain.scope) == (

@@ -8,6 +8,7 @@ import signal
 import subprocess
 from contextlib import ExitStack
 from pathlib import Path
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import metalogue
@@ -59,17 +60,46 @@ def test_two_clients_and_a_door_are_answered_by_a_worker_elsewhere(
         assert {each.episode for each in log.answers()} == {*first, *second, episode}
 
 
+def test_workers_answer_by_the_backbone_that_a_door_was_asked_for(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name, value in cluster.environ().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    cluster.worker(*SIMULATED, "--offer", f"mini={SIMULATED[1].replace('seed=7', 'seed=3')}")
+    with Door(cluster, "--policy", "cot", "--offer", "mini", "--offer", "gone") as door:
+        episodes = {
+            model: door.post("/v1/chat/completions", {"model": model, "messages": [SAYS]}, model)
+            for model in ("cot", "cot@mini")
+        }
+        # What the door lists and no worker offers is refused, and told to who waits.
+        with pytest.raises(HTTPError) as refused:
+            door.post("/v1/chat/completions", {"model": "cot@gone", "messages": [SAYS]}, "gone")
+        assert "settings.backbone: not offered here" in refused.value.read().decode()
+    with metalogue.open_log(cluster.url) as log:
+        for model, said in episodes.items():
+            assert said["metalogue"]["status"] == "answered"
+            (opened,) = log.records(said["metalogue"]["episode"], kinds=["episode.opened"])
+            seed = "seed=3" if model == "cot@mini" else "seed=7"
+            assert seed in getattr(opened.event, "backbones", "")
+    wrong = cluster.call("serve", "--offer", "mini=openai:x", "--listen", "127.0.0.1:0")
+    assert wrong.returncode == 2
+    assert b"--offer mini" in wrong.stderr
+
+
 SAYS = {"role": "user", "content": "What is 17 + 25?"}
 
 
 class Door:
     """`metalogue serve` before the cluster, as a process of its own."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self.cluster, self.url = cluster, f"http://127.0.0.1:{free_port()}"
+    def __init__(self, cluster: Cluster, *more: str) -> None:
+        self.cluster, self.more = cluster, more
+        self.url = f"http://127.0.0.1:{free_port()}"
 
     def __enter__(self) -> Door:
-        words = self.cluster.command("serve", "--listen", self.url.removeprefix("http://"))
+        where = self.url.removeprefix("http://")
+        words = self.cluster.command("serve", "--listen", where, *self.more)
         self.process = subprocess.Popen(words, env=self.cluster.environ())
         eventually(self._is_up)
         return self
@@ -86,9 +116,9 @@ class Door:
             assert self.process.poll() is None
             return False
 
-    def post(self, path: str, body: object) -> dict[str, dict[str, str]]:
+    def post(self, path: str, body: object, key: str = "k") -> dict[str, dict[str, str]]:
         """What it answers."""
-        head = {"content-type": "application/json", "idempotency-key": "k"}
+        head = {"content-type": "application/json", "idempotency-key": key}
         asked = Request(self.url + path, json.dumps(body).encode(), head)
         with urlopen(asked, timeout=soon(60.0)) as reply:
             found: dict[str, dict[str, str]] = json.load(reply)

@@ -169,10 +169,14 @@ def asked_by(policy: Policy[Any], prompts: Mapping[str, PromptWords]) -> dict[st
 
 
 def usual_of(
-    policy: Policy[Any], profile: Profile, around: Around, prompts: Mapping[str, PromptWords]
+    policy: Policy[Any],
+    profile: Profile,
+    around: Around,
+    prompts: Mapping[str, PromptWords],
+    values: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """What is set where no line and no option sets it."""
-    usual = dict(policy.usual(profile, around))
+    """What is set where no line and no option sets it; ``values`` are set."""
+    usual = dict(policy.usual(profile, around.under(values)))
     words = asked_by(policy, prompts)
     # No empty setting: the digest of the settings, and with it the episode's
     # name, would be another.

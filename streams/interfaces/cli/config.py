@@ -180,6 +180,7 @@ RUNS: Mapping[str, tuple[Callable[[str], bool], str]] = {
 TWINS: Mapping[str, str] = {
     "--policy": "policy",
     "--backbone": "backbone",
+    "--offer": "offers",
     "--tools": "tools",
     "--prompts": "prompts",
     "--prices": "price_list",

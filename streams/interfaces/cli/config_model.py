@@ -14,7 +14,7 @@ from pydantic_settings import (
 )
 
 from schemas.budget import book_of as budgets_of
-from schemas.problem import Statement
+from schemas.problem import Name, Statement
 from streams.answering.backbones.prices import book_of
 from streams.interfaces.cli.config_sources import DOTENV, PREFIX, yaml_path
 
@@ -94,6 +94,8 @@ class Config(BaseSettings):
     """The policy of problems that name none."""
     backbone: str | None = None
     """What answers for a model: openai[:MODEL], recorded:PATH, rehearsal[:seed=7] and others."""
+    offers: dict[Name, str] = {}
+    """Backbones that problems may choose, beside that one: NAME: BACKBONE."""
     embedder: str = "auto"
     """What makes vectors: auto (minilm where it is installed), hashed, minilm or openai:MODEL."""
     tools: str | None = None

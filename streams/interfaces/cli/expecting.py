@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from handlers.policies.base import learn_nothing
 from schemas.problem import Problem
 from schemas.settings import BadSetting
-from streams.answering.backbones.prices import price_for
+from streams.core.grants import Lacking
 from streams.engine.episode import settings_of
 from streams.engine.policies import NoPolicy, find
 from streams.interfaces.cli.config import display
@@ -93,7 +93,11 @@ def say_expected(world: World, log: SqliteLog | None, policy: str) -> None:
             if kind is not None:
                 say(f"expected: {name}, {many}: its policy is not here, so they wait")
             continue
-        told = _each(world, log, found, problem).told(count)
+        try:
+            told = _each(world, log, found, problem).told(count)
+        except Lacking as why:
+            say(f"expected: {name}, {many}: {why.where}: {why.detail}")
+            continue
         # Learning is paid for too, but nobody knows beforehand how many lessons there will be.
         if found.learn is not learn_nothing:
             told += "; what it learns from them comes on top"
@@ -118,20 +122,21 @@ def is_told(world: World) -> bool:
     if FLAGS.json or display() == "none":
         return False
     # A simulator and recordings cost nothing, so that there is nothing to be warned of.
-    kinds = {each.name.partition(":")[0].partition("(")[0] for each in world.backbones.values()}
+    kinds = {each.name.partition(":")[0].partition("(")[0] for each in world.models}
     return not kinds <= set(FREE)
 
 
 def _each(world: World, log: SqliteLog | None, policy: Policy[Any], problem: Problem) -> Each:
     """One problem's share: as measured under the same backbones, else as settings and limits allow."""
     limits = problem.limits.over(world.grant.limits)
-    taken = None if log is None else spending.taken(log, policy.name, world.description, SPAN)
+    terms = world.terms(problem)
+    taken = None if log is None else spending.taken(log, policy.name, terms.backbones, SPAN)
     if taken is not None:
         prompt, completion = taken.prompt_tokens, taken.completion_tokens
         if prompt is None or completion is None:
             return Each(measured=taken.closed, calls=taken.calls)
         # Means do not say which model took which tokens: with several there is no one price.
-        price = price_for(world.caller.prices, world.backbones["*"].name)
+        price = terms.grant.prices.get("*")
         cost = None
         if len(world.backbones) == 1 and price is not None:
             cost = price.of(round(prompt), round(completion))

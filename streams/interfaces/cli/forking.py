@@ -80,7 +80,7 @@ def fork(url: str | None, wanted: Wanted, models: Models, *, json: bool) -> int:
     world = world_of(models, patient=False)
     # A limit of cost without prices would never be met, and would look as if it held.
     if wanted.limits.cost is not None:
-        need_prices(world, "--cost-limit")
+        need_prices(world, "--cost-limit", wanted.change().settings)
     change = _for_parent(log, parent, wanted)
     # The number makes another episode of each; without it the first would be found again.
     changes = [replace(change, sample=number) for number in range(wanted.samples)]
@@ -142,8 +142,7 @@ async def forked(
     log: SqliteLog, parent: str, change: Change, world: World, learner: Learner | None = None
 ) -> Forked:
     """One fork, run to its end or found on the log."""
-    who = world.description, world.grant
-    work, record = forked_work(log, find, parent, change, *who, learner)
+    work, record = forked_work(log, find, parent, change, world, learner)
     return await run_fork(log, work, change, record, world, say)
 
 

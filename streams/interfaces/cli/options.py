@@ -151,6 +151,12 @@ class ModelOptions:
     role: Annotated[
         list[str], typer.Option("--role", metavar="ROLE=B", help="A backbone for one role.")
     ] = field(default_factory=list[str])
+    offer: Annotated[
+        list[str],
+        typer.Option(
+            "--offer", metavar="NAME=B", help="A backbone that problems may choose: backbone=NAME."
+        ),
+    ] = field(default_factory=list[str])
     model: Annotated[
         Optional[str], typer.Option("-m", "--model", metavar="MODEL", help="Model at the endpoint.")
     ] = None
@@ -190,6 +196,7 @@ class ModelOptions:
         return Models.of(
             self.backbone,
             self.role,
+            offered=self.offer,
             model=self.model,
             base_url=self.base_url,
             max_connections=self.max_connections,

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from streams.interfaces.cli.dashboarding import hosts_of, listening_at, named
 from streams.interfaces.cli.errors import OK, USAGE, CliError, usage
+from streams.interfaces.cli.kafka_log import is_kafka
 from streams.interfaces.cli.observing import need_extra, place_of
 from streams.interfaces.cli.observing import serving as observed
 from streams.interfaces.cli.opening import log_url
 from streams.interfaces.cli.output import say
-from streams.interfaces.cli.setup import Models, policy_of
+from streams.interfaces.cli.setup import Models, offered_by, policy_of
 
 if TYPE_CHECKING:
     import socket
@@ -130,8 +131,21 @@ def _service(
         # The configured one first: it is what a program gets that names none.
         default = policy_of(None).name
         policies = [default, *(each.name for each in SHELF.all() if each.name != default)]
-    offer = Offer(policies=policies, patience_s=wanted.patience_s or PATIENCE_S)
+    offer = Offer(
+        policies=policies,
+        backbones=offered_on(log_url(log), models),
+        patience_s=wanted.patience_s or PATIENCE_S,
+    )
     return Service(_client(log_url(log), models, offer.policies[0], wanted), offer, access)
+
+
+def offered_on(url: str, models: Models) -> list[str]:
+    """Names of the backbones that guests may choose. Raises a usage error for what is no name."""
+    if not is_kafka(url):
+        return sorted(offered_by(models))
+    # Here they are names alone: workers elsewhere say who that is.
+    named = [each.partition("=")[0] for each in models.offered]
+    return sorted(offered_by(replace(models, offered=[f"{name}=?" for name in named])))
 
 
 @contextmanager
@@ -185,10 +199,15 @@ def _client(url: str, models: Models, policy: str, wanted: Serving) -> Client:
         "cost_limit": wanted.limits.cost,
         "time_limit": wanted.limits.seconds,
     }
-    if url.startswith("kafka://"):
+    if is_kafka(url):
         if models.backbone is not None or models.roles:
             hint = "Start workers beside it: metalogue worker --log URL --backbone B"
             raise usage("a door before Kafka asks no model itself", field="--backbone", hint=hint)
+        named = next((each for each in models.offered if "=" in each), None)
+        if named is not None:
+            hint = f"Its workers know who that is: --offer {named.partition('=')[0]}"
+            what = "a door before Kafka asks no model itself"
+            raise usage(what, field="--offer", hint=hint)
         from streams.interfaces.door.client import Client
 
         return Client(url, policy=policy, **limits)

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from schemas.faults import first_fault
 from schemas.identity import names_a_file
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from streams.answering.tools.port import Tools
     from streams.answering.world import Totals, World
     from streams.core.backbone import BackboneError
+    from streams.runtime.embedded.intake import Usual
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +67,8 @@ class Models:
 
     backbone: str | None = None
     roles: list[str] = field(default_factory=list[str])
+    offered: list[str] = field(default_factory=list[str])
+    """Backbones that problems may choose, as NAME=BACKBONE."""
     model: str | None = None
     base_url: str | None = None
     max_connections: int | None = None
@@ -106,23 +109,26 @@ def world_of(models: Models, *, patient: bool = True, totals: Totals | None = No
     from streams.core.backbone import Backbone, BackboneError
     from streams.interfaces.cli.config import load
 
-    named = _named(models)
+    named, offered = _named(models), offered_by(models)
     embedder = named.pop(EMBEDDER, None) or load().embedder
     config = backbone_config(models)
     # One a spelling, not one a role: roles that share a backbone share its connections and
     # limits.
     built: dict[str, Backbone] = {}
-    for spelling in dict.fromkeys(named.values()):
-        try:
-            built[spelling] = build(spelling, config)
-        except ValueError as error:
-            raise usage(str(error), field="--backbone") from error
-        except BackboneError as error:
-            raise as_cli(error) from error
-    chosen = embedder_of(embedder, config, simulated=any(each.simulated for each in built.values()))
+    for option, spellings in (("--backbone", named), ("--offer", offered)):
+        for spelling in spellings.values():
+            try:
+                built[spelling] = built.get(spelling) or build(spelling, config)
+            except ValueError as error:
+                raise usage(str(error), field=option) from error
+            except BackboneError as error:
+                raise as_cli(error) from error
+    simulated = any(built[spelling].simulated for spelling in named.values())
+    chosen = embedder_of(embedder, config, simulated=simulated)
     world = World(
         {role: built[name] for role, name in named.items()},
         chosen,
+        offered={name: built[spelling] for name, spelling in offered.items()},
         patient=patient,
         totals=totals,
         prices=prices_of(models),
@@ -178,6 +184,30 @@ def _named(models: Models) -> dict[str, str]:
     return named | {"*": default}
 
 
+def offered_by(models: Models) -> dict[str, str]:
+    """Backbones that problems may choose, by name. Raises a usage error for what is not NAME=BACKBONE."""
+    from pydantic import TypeAdapter, ValidationError
+
+    from schemas.problem import Name
+    from streams.interfaces.cli.config import load
+
+    offered: dict[str, str] = {}
+    for each in models.offered:
+        name, _, backbone = each.partition("=")
+        try:
+            TypeAdapter(Name).validate_python(name)
+        except ValidationError:
+            backbone = ""
+        if not backbone or name in offered:
+            again = "is named twice" if name in offered else "is not NAME=BACKBONE"
+            hint = (
+                "Such as --offer mini=openai:gpt-4o-mini; a name has letters, digits, '.', '_', '-'"
+            )
+            raise usage(f"{each!r} {again}", field="--offer", hint=hint)
+        offered[name] = backbone
+    return load().offers | offered
+
+
 def tools_wanted(models: Models | None = None) -> str | None:
     """The tools of the command line, else those that are configured."""
     from streams.interfaces.cli.config import load
@@ -185,14 +215,15 @@ def tools_wanted(models: Models | None = None) -> str | None:
     return (models and models.tools) or load().tools
 
 
-def usual_settings(config: WorkerConfig, world: World) -> dict[Profile, dict[str, Any]]:
-    """What a worker sets for its policy where nobody else did, by profile."""
-    from schemas.problem import Profile
+def usual_settings(config: WorkerConfig, world: World) -> Usual:
+    """What a worker sets for its policy where nobody else did."""
     from streams.engine.policies import find
     from streams.engine.prompts.catalogue import usual_of
 
-    policy, profiles = find(config.policy), get_args(Profile)
-    return {each: usual_of(policy, each, world.around, config.prompts) for each in profiles}
+    policy, around = find(config.policy), world.around
+    return lambda problem: usual_of(
+        policy, problem.profile, around, config.prompts, problem.settings
+    )
 
 
 def policy_of(
@@ -354,10 +385,15 @@ def backbone_config(models: Models) -> BackboneConfig:
     )
 
 
-def need_prices(world: World, option: str) -> None:
-    """Raises a usage error where a cost is limited and nobody knows what a call costs."""
-    if world.grant.unpriced:
-        name = world.grant.unpriced[0]
+def need_prices(world: World, option: str, settings: Mapping[str, Any] | None = None) -> None:
+    """Raises a usage error where a cost is limited and a call has no known price: any, or under these settings."""
+    from schemas.settings import BACKBONE
+
+    chosen = [*world.offered] if settings is None else [settings.get(BACKBONE)]
+    grants = [world.granted(name) for name in chosen if name in world.offered]
+    if settings is None or not grants:
+        grants = [world.grant, *grants]
+    for name in (each for grant in grants for each in grant.unpriced):
         raise usage(f"no price is known for {name}", field=option, hint=price_hint(name))
 
 
@@ -394,6 +430,13 @@ def as_cli(error: BackboneError, open_episodes: int | None = None) -> CliError:
         case SetupBroken(code="price"):
             hint = again + price_hint(error.where.partition(", ")[0])
             return usage(f"{error.detail} for {error.where}", error="model.price", hint=hint)
+        case SetupBroken(code="offer"):
+            return usage(
+                error.detail,
+                error="backbone.unknown",
+                field="--set backbone",
+                hint=f"Offer it: --offer {error.where}=BACKBONE",
+            )
         case SetupBroken():
             hint = again + "Mend it, then the same command again: it goes on."
             return CliError(

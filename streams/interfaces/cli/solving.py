@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import structs
@@ -22,6 +22,7 @@ from state.journal import Recorder
 from streams.answering.budgets import OutOfBudget
 from streams.answering.world import World
 from streams.core.backbone import BackboneError
+from streams.core.grants import Lacking
 from streams.core.judgements import judgements, words
 from streams.interfaces.cli.config import display, load
 from streams.interfaces.cli.dead_letters import option
@@ -80,7 +81,7 @@ def solve(
     # for it.
     world = world_of(models, patient=False)
     # What was said last counts most: a policy's own values, then prompts of a file, then --set.
-    usual = found.usual(way.profile, world.around)
+    usual = found.usual(way.profile, world.around.under(settings))
     settings = {**usual, **set_for(found, way.prompts), **settings}
     check_names(way, whose.tenant)
     typed = given_type(way.answer_type)
@@ -101,7 +102,7 @@ def solve(
     # Before the log is opened, which makes its file: a wrong command line leaves nothing behind.
     need_budget_prices(world)
     if limits.cost is not None:
-        need_prices(world, "--cost-limit")
+        need_prices(world, "--cost-limit", settings)
     with closing(open_own(log)) as opened:
         # Only here, as it is the log that holds the keys of subjects.
         problem = _about(opened, whose.subject, problem)
@@ -185,7 +186,8 @@ def say_known(episode: str, journal: Mapping[str, Event], problem: Problem, worl
     if not isinstance(opened, EpisodeOpened):
         return
     told = [("limits", worded(opened.limits), worded(problem.limits))]
-    told.append(("backbone", opened.backbones, world.description))
+    with suppress(Lacking):  # what is known is told without the backbone that gave it
+        told.append(("backbone", opened.backbones, world.terms(problem).backbones))
     for name, before, now in told:
         if before != now:
             say(f"  its {name} then: {before}; not used: {now}")

@@ -212,11 +212,13 @@ def models_of(
     limits: Limits | None = None,
     tools: str | None = None,
     budgets: Mapping[str, str] | None = None,
+    offers: Mapping[str, str] | None = None,
 ) -> Models:
     """Return who answers: one backbone for all roles, and perhaps others for some of them."""
     of_type("backbone", backbone, str, type(None))
     of_type("tools", tools, str, type(None))
-    for name, given in (("roles", roles), ("prices", prices), ("budgets", budgets)):
+    mappings = {"roles": roles, "prices": prices, "budgets": budgets, "offers": offers}
+    for name, given in mappings.items():
         of_type(name, given, Mapping, type(None))
     # Spelled as options of the command line, whose code reads them: one reader, and
     # one set of errors.
@@ -228,5 +230,11 @@ def models_of(
         raise Error(what, code="input.field", field="prices") from error
     kept = [f"{tenant}={budget}" for tenant, budget in (budgets or {}).items()]
     return Models(
-        backbone=backbone, roles=named, prices=told, limits=limits, tools=tools, budgets=kept
+        backbone=backbone,
+        roles=named,
+        offered=[f"{name}={each}" for name, each in (offers or {}).items()],
+        prices=told,
+        limits=limits,
+        tools=tools,
+        budgets=kept,
     )

@@ -11,12 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from schemas.problem import Profile
+from schemas.settings import BACKBONE, meant
 from streams.core.backbone import BackboneError
 from streams.engine.policies import find
 from streams.interfaces.cli.opening import log_path, open_own
 from streams.interfaces.cli.setup import as_cli, need_budget_prices, need_prices, world_of
 from streams.interfaces.cli.working import only_worker
-from streams.interfaces.door.asking import DEFAULT_POLICY, Way, at_least_one, models_of, need_file
+from streams.interfaces.door.asking import (
+    DEFAULT_POLICY,
+    Way,
+    at_least_one,
+    models_of,
+    need_file,
+    of_type,
+)
 from streams.interfaces.door.client import MOST_PENDING, Client
 from streams.interfaces.door.errors import Error, as_error, closed, in_our_words
 from streams.runtime.embedded.worker import Worker
@@ -35,8 +43,9 @@ class Engine(Client):
 
     ``log`` is ``sqlite:PATH``; what was begun there and not finished goes on at once. Without a log all is
     recorded in a temporary file, gone when the engine is. ``backbone``, ``roles`` and ``prices`` are as for
-    ``solve``; ``policy``, ``settings``, ``answer_type``, ``memory``, ``seed`` and limits hold for what is submitted
-    without others.
+    ``solve``; ``offers`` are backbones by name, of which a problem may choose one: ``settings={"backbone": NAME}``.
+    ``policy``, ``settings``, ``answer_type``, ``memory``, ``seed`` and limits hold for what is submitted without
+    others.
     ``budgets`` say what the problems of a tenant may spend on a day of UTC, such as ``{"ann": "calls=500,cost=5"}``; a
     tenant that has spent its own waits for the next. ``max_concurrency`` episodes are worked on at once. One process
     works on a log at a time: a second one is refused, and uses ``Client``. A log on Kafka has workers of its own
@@ -58,6 +67,7 @@ class Engine(Client):
         *,
         backbone: str | None = None,
         roles: Mapping[str, str] | None = None,
+        offers: Mapping[str, str] | None = None,
         prices: Mapping[str, tuple[float, float]] | None = None,
         tools: str | None = None,
         budgets: Mapping[str, str] | None = None,
@@ -95,7 +105,9 @@ class Engine(Client):
             time_limit=time_limit,
             max_pending=max_pending,
         )
-        self.models = models_of(backbone, roles, prices, tools=tools, budgets=budgets)
+        self.models = models_of(
+            backbone, roles, prices, tools=tools, budgets=budgets, offers=offers
+        )
         self.max_concurrency = at_least_one("max_concurrency", max_concurrency)
         self._holding = ExitStack()
         self._world: World | None = None
@@ -178,10 +190,17 @@ class Engine(Client):
         return await self._pages.told.metrics()
 
     def _allow(self, way: Way) -> None:
-        """Raise an ``Error`` where cost is limited and a model has no price: that limit would limit nothing."""
-        if way.cost_limit is not None and self._world is not None:
+        """Raise an ``Error`` for a backbone that is not offered, or a limit of cost that would limit nothing."""
+        if self._world is None:
+            return
+        of_type("settings", way.settings, Mapping)
+        name = way.settings.get(BACKBONE)
+        if isinstance(name, str) and name not in self._world.offered:
+            what = f"not offered here; {meant(name, self._world.offered)}"
+            raise Error(what, code="backbone.unknown", field=f"settings.{BACKBONE}")
+        if way.cost_limit is not None:
             with in_our_words():
-                need_prices(self._world, "cost_limit")
+                need_prices(self._world, "cost_limit", way.settings)
 
     def posted(self) -> None:
         """Let the worker look at once."""

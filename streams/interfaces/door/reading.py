@@ -209,9 +209,7 @@ def fork(
             # an endpoint is away.
             world = world_of(models_of(backbone, roles), patient=False)
             try:
-                work, record = forked_work(
-                    opened, find, parent, change, world.description, world.grant
-                )
+                work, record = forked_work(opened, find, parent, change, world)
                 running = run_fork(opened, work, change, record, world)
                 return asyncio.run(world.during(running))
             except CannotFork as error:

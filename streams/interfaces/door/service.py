@@ -15,6 +15,7 @@ from typing import Any
 from schemas.answer import Answer
 from schemas.identity import requoted
 from schemas.problem import ID_CHARS
+from schemas.settings import BACKBONE, meant
 from streams.interfaces.door.access import AGAIN_S, Access, Guest, Refused
 from streams.interfaces.door.asking import Way
 from streams.interfaces.door.client import Client
@@ -30,6 +31,8 @@ class Offer:
     """The offer of a server: policies by name, and how long one request may take."""
 
     policies: Sequence[str]
+    backbones: Sequence[str] = ()
+    """Names of backbones that may answer in the place of the usual one."""
     patience_s: float = PATIENCE_S
 
 
@@ -52,6 +55,31 @@ class Service:
             raise Error(what, code="policy.unknown", field=field)
         return name
 
+    @property
+    def models(self) -> list[str]:
+        """What may be asked for as a model: a policy, or one with the name of a backbone behind it."""
+        named = (
+            f"{policy}@{name}" for policy in self.offer.policies for name in self.offer.backbones
+        )
+        return [*self.offer.policies, *named]
+
+    def model(self, name: str, *, lists: str) -> tuple[str, str | None]:
+        """The policy and the backbone that a model's name stands for. Raises an ``Error`` as ``policy`` does."""
+        # The policy may be a file whose name has such a sign in it.
+        if name in self.offer.policies:
+            return name, None
+        policy, at, backbone = name.rpartition("@")
+        if not at or policy not in self.offer.policies or backbone not in self.offer.backbones:
+            return self.policy(name, field="model", lists=lists), None
+        return policy, backbone
+
+    def need_offered(self, backbone: Any, field: str = f"settings.{BACKBONE}") -> None:
+        """Raise an ``Error`` where a problem would be answered by what the operator did not list."""
+        # What is no text is told of as what it is: a setting with a wrong value.
+        if isinstance(backbone, str) and backbone not in self.offer.backbones:
+            what = f"not offered here; {meant(backbone, self.offer.backbones)}"
+            raise Error(what, code="backbone.unknown", field=field)
+
     async def own(self, episode: str, guest: Guest) -> Handle:
         """A handle to a guest's own episode. Raises an ``Error``; of another's it says what it says of none."""
         # The path of a request is decoded once, and with it the quoted parts of an episode's name.
@@ -65,6 +93,7 @@ class Service:
         self, guest: Guest, text: str, id: str, policy: str, *, new: bool, **way: Any
     ) -> Handle:
         """Put a guest's problem within its limits and in its memory. Raises ``Refused`` where too many wait."""
+        self.need_offered(way.get("settings", self.client.way.settings).get(BACKBONE))
         known: dict[str, Any] = {
             name: most
             for name, most in (

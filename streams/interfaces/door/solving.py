@@ -140,7 +140,7 @@ async def asolve(
         try:
             # Before the first call: a limit of cost without a price would limit nothing.
             if cost_limit is not None:
-                need_prices(world, "cost_limit")
+                need_prices(world, "cost_limit", way.settings)
             with closing(open_own(url)) as opened:
                 solved = await solve_on(opened, found, as_usual(put, found, world), world)
                 answer = answer_of(opened, solved.episode)
@@ -155,7 +155,7 @@ async def asolve(
 
 def as_usual(put: Problem, policy: Policy[Any], world: World) -> Problem:
     """The problem with what is set where nobody set it, by the models that answer here."""
-    usual = policy.usual(put.profile, world.around)
+    usual = policy.usual(put.profile, world.around.under(put.settings))
     return put.model_copy(update={"settings": {**usual, **put.settings}})
 
 

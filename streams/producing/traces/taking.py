@@ -111,7 +111,7 @@ class Taker:
         """Raises ``NoPolicy``, or ``BadSetting`` for settings that are none of the policy's."""
         self.log, self.plan, self.done = log, plan, Taken()
         self.policy: Policy[Any] = plan.find(plan.policy)
-        usual = usual_of(self.policy, plan.profile, Around(plan.tools), plan.prompts)
+        usual = usual_of(self.policy, plan.profile, Around(plan.tools), plan.prompts, plan.values)
         self.values = {**usual, **plan.values}
         self.settings = self.policy.resolve(plan.profile, self.values)
         self.scopes: defaultdict[str, dict[str, Placed]] = defaultdict(dict)

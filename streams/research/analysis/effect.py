@@ -117,8 +117,7 @@ async def without(
     # From the very first question on: an item that was recalled may have worked in any of them.
     first = min(filter(is_numbered, log.journal(case.episode)), key=address_order)
     change = Change(at=first, without=(item,), purpose="effect")
-    who = world.description, world.grant
-    work, record = forked_work(log, find, case.episode, change, *who, learner)
+    work, record = forked_work(log, find, case.episode, change, world, learner)
     probe = await run_fork(log, work, change, record, world)
     # Where nobody judged the episode nobody judges its probe: half a pair says nothing.
     was = RIGHT.get(case.outcome)

@@ -41,8 +41,7 @@ async def shadow(
     # is on its record, and counts against the limit.
     limits = Limits(calls=2 * own + settings.fallback_samples)
     change = Change(at=at, settings=values, limits=limits)
-    who = world.description, NO_GRANT
-    work, record = forked_work(log, find, case.episode, change, *who, learner)
+    work, record = forked_work(log, find, case.episode, change, world, learner, NO_GRANT)
     return await run_fork(log, work, change, record, world)
 
 

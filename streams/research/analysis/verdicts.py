@@ -90,9 +90,7 @@ async def judge(
             change = Change(
                 at=first, settings=settings, policy=JUDGED.name, limits=LIMITS, purpose=PURPOSE
             )
-            work, record = forked_work(
-                log, find, case.episode, change, world.description, world.grant, learner
-            )
+            work, record = forked_work(log, find, case.episode, change, world, learner)
             # The judge's own limit, and no prices: the episode's would reserve what it may cost.
             opened = structs.replace(work.opened, limits=LIMITS, prices=None)
             return await run_fork(log, replace(work, opened=opened), change, record, world, told)

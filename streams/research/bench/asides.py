@@ -58,9 +58,7 @@ async def run_asides(log: SqliteLog, recipe: Recipe, results: Results, world: Wo
     async def one(case: Case, run: Runs) -> None:
         async with room:
             change = _going_on(log, case, run)
-            work, record = forked_work(
-                log, find, case.episode, change, world.description, world.grant, learner
-            )
+            work, record = forked_work(log, find, case.episode, change, world, learner)
             await run_fork(log, work, change, record, world)
 
     beside = [

@@ -207,7 +207,7 @@ def work_of(log: SqliteLog, learner: Learner, episode: str) -> Work | None:
     memories = learner.memory(admitted.scope).versions
     try:
         policy = find_recorded(find, opened.policy, opened.policy_version)
-        return prepare(episode, admitted, journal, policy, memories, "")
+        return prepare(episode, admitted, journal, policy, memories)
     except (ReplayError, NoPolicy, BadSetting):
         return None
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from pydantic import ValidationError
@@ -15,9 +14,9 @@ from schemas.events.codec import decode
 from schemas.events.episode import ProblemAdmitted
 from schemas.identity import digest, episode_id, names_a_file, run_id, scope_id
 from schemas.letters import errors_of
-from schemas.problem import Problem, Profile
+from schemas.problem import Problem
 from schemas.record import Record
-from schemas.settings import BadSetting
+from schemas.settings import BACKBONE, BadSetting, meant
 from schemas.subjects import subject_of
 from schemas.written import problem_of
 from streams.engine.episode import settings_of
@@ -46,9 +45,8 @@ SCOPE = "scope"
 """Header of a problem whose policy is a file: the scope that it belongs to."""
 _DIGEST = re.compile(r"[0-9a-f]{12}")
 UNHEARD = "select 1 from records where offset > ? and topic = 'learning' and epoch = 0 limit 1"
-Usual: TypeAlias = Mapping[Profile, Mapping[str, Any]]
-"""What a worker sets, by profile, for its own policy where nobody else set it: prompts of its files, a strong model."""
-NO_USUAL: Usual = MappingProxyType({})
+Usual: TypeAlias = Callable[[Problem], Mapping[str, Any]]
+"""What a worker sets for its own policy where a problem does not: prompts of its files, a strong model."""
 POSITION = """
 select 1 from records where address = 'admitted' and json_extract(body, '$.scope') = ?
   and json_extract(body, '$.problem.series') = ? and json_extract(body, '$.problem.position') = ? limit 1
@@ -70,15 +68,27 @@ def scope_of(policy: Policy[Any], problem: Problem) -> str:
     return scope_id(problem.domain, policy.name, problem.memory, values)
 
 
+def nothing_usual(problem: Problem) -> Mapping[str, Any]:
+    """What a worker sets that was told nothing."""
+    return {}
+
+
 def as_usual(problem: Problem, usual: Usual) -> Problem:
     """The problem with what its worker usually sets, where it leaves to the worker how it is worked on.
 
     One that names its policy does not: whoever put it knows its episode's name, which settings are part of.
     """
-    own = usual.get(problem.profile)
-    if not own or problem.policy is not None:
+    if problem.policy is not None:
         return problem
-    return problem.model_copy(update={"settings": {**own, **problem.settings}})
+    return problem.model_copy(update={"settings": {**usual(problem), **problem.settings}})
+
+
+def need_offered(problem: Problem, offered: Collection[str]) -> None:
+    """Raises ``BadSetting`` where a problem chooses a backbone that its worker does not offer."""
+    chosen = problem.settings.get(BACKBONE)
+    # What is no text either is told of as the setting's wrong value.
+    if isinstance(chosen, str) and chosen not in offered:
+        raise BadSetting(f"settings.{BACKBONE}: not offered here; {meant(chosen, offered)}")
 
 
 def placed(
@@ -113,10 +123,12 @@ class Intake:
         find: Callable[[str], Policy[Any]],
         default_policy: str,
         scopes: Container[str] = (),
-        usual: Usual = NO_USUAL,
+        usual: Usual = nothing_usual,
+        offered: Collection[str] = (),
     ) -> None:
         self.log, self.writer, self.find = log, writer, find
         self.default_policy, self.scopes, self.usual = default_policy, scopes, usual
+        self.offered = offered
         self.position = log.position("intake", "problems")
         # What others said before this is read with all that the learner starts from.
         self.commands_read = log.end()
@@ -200,6 +212,7 @@ class Intake:
         problem: Problem | None = None
         try:
             problem = as_usual(problem_of(value), self.usual)
+            need_offered(problem, self.offered)
             scope, policy = placed(self.find, problem, self.default_policy, headers.get(SCOPE))
             if policy is not None:
                 source = policy.warm_source(settings_of(policy, problem))

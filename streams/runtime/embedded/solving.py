@@ -95,6 +95,7 @@ async def solve_on(
         if not isinstance(admitted, ProblemAdmitted):
             admitted = ProblemAdmitted(problem=problem, scope=scope_of(policy, problem), offset=0)
         opened = journal.get("opened")
+        world.terms(admitted.problem)  # raises before anything is on the log
         # A killed owner may have begun it under other limits. They stand, since its replies were given under them.
         if not isinstance(opened, EpisodeOpened):
             told.begins(log)
@@ -132,7 +133,7 @@ class SolveStore:
     ) -> None:
         self.log, self.solver, self.record = log, policy, record
         self.world, self.writer = world, writer
-        self.backbones, self.grant = world.description, world.grant
+        self.terms = world.terms
         self.ended: EpisodeClosed | None = None
 
     @property

@@ -26,7 +26,7 @@ class EmbeddedStore(SeatedStore[Writer]):
     def __init__(self, worker: Worker) -> None:
         super().__init__(worker.schedule, worker.writer, worker.labels.said)
         self.worker, self.world = worker, worker.world
-        self.backbones, self.grant = worker.world.description, worker.world.grant
+        self.terms = worker.world.terms
 
     def journal(self, episode: str) -> dict[str, Event]:
         """The record of an episode: what was just admitted is at hand, all else is read from the log."""

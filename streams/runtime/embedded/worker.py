@@ -38,7 +38,7 @@ from streams.engine.running import run_episode, run_set
 from streams.engine.schedule import Schedule
 from streams.engine.scopes import Scope
 from streams.runtime.embedded.batches import Batches
-from streams.runtime.embedded.intake import NO_USUAL, Intake, Usual
+from streams.runtime.embedded.intake import Intake, Usual, nothing_usual
 from streams.runtime.embedded.labels import Labels
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.embedded.marks import leave
@@ -71,7 +71,7 @@ class Worker:
         learning_limits: Limits | None = None,
         on_change: Callable[[Progress], None] | None = None,
         grading: Grading | None = None,
-        usual: Usual = NO_USUAL,
+        usual: Usual = nothing_usual,
     ) -> None:
         self.log, self.world = log, world
         # The claim comes before anything is read: nobody can add to what follows as the owner any
@@ -87,7 +87,9 @@ class Worker:
             partial(known_of, log),
             lambda: learned(log, find),
         )
-        self.intake = Intake(log, self.writer, find, default_policy, self.learner, usual)
+        self.intake = Intake(
+            log, self.writer, find, default_policy, self.learner, usual, world.offered
+        )
         self.labels = Labels(log, self.writer, self.learner, grading)
         # Policies that compare with a reference, and those that ask people, read what feedback
         # said.
@@ -157,8 +159,8 @@ class Worker:
             raise self.error
         if self.drained:
             return Outcome(spent=self.world.exhausted)
-        # What else there was is done by now; for these a person has to name a price.
-        for why in self.schedule.unpriced.values():
+        # What else there was is done by now; for these a person has to name a price or a backbone.
+        for why in self.schedule.lacking.values():
             raise why
         held, asked = self.schedule.held(), sorted(self.schedule.asleep)
         unpaid = self.schedule.owing()
@@ -229,9 +231,12 @@ class Worker:
         return self.intake.more or self.labels.more
 
     async def _take_in(self) -> bool:
-        moved, taken_out = False, list[str]()
+        taken_out = list[str]()
         # Problems are read before commands: who has seen a problem has then seen its series too.
+        before = self.intake.position
         arrived = list(self.intake.take())
+        # Also where all that came was refused: who put it waits for that word, and nothing else may ever come.
+        moved = self.intake.position != before
         for record in self.intake.commands():
             self.learner.feed(record.episode, record.address, record.event)
             if isinstance(record.event, EpisodeAdopted) and record.event.void:
@@ -318,7 +323,7 @@ class Worker:
 
     async def _set(self, name: str, members: Sequence[str]) -> None:
         await run_set(self.store, name, members)
-        if name not in self.schedule.unpriced:  # else it waits for a price
+        if name not in self.schedule.lacking:  # else it waits for a price or a backbone
             self.schedule.leave(name)
 
     # -- learning ----------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -13,7 +14,15 @@ from schemas.written import Twice, problem_of
 from streams.engine.policies import Find, NoPolicy
 from streams.producing.sources import BadLine, parse
 from streams.producing.typed import BadType, with_known_type
-from streams.runtime.embedded.intake import NO_USUAL, SCOPE, Usual, as_usual, episode_of, placed
+from streams.runtime.embedded.intake import (
+    SCOPE,
+    Usual,
+    as_usual,
+    episode_of,
+    need_offered,
+    nothing_usual,
+    placed,
+)
 from streams.runtime.faults import told
 from streams.runtime.kafka.envelope import NotOurs, data_of
 
@@ -45,7 +54,8 @@ def asked(
     value: bytes | None,
     find: Find,
     default_policy: str,
-    usual: Usual = NO_USUAL,
+    usual: Usual = nothing_usual,
+    offered: Collection[str] = (),
 ) -> Asked:
     """Return what a record asks for. Raises ``Refused``."""
     problem: Problem | None = None
@@ -56,6 +66,7 @@ def asked(
         problem = with_known_type(problem, None if label is None else label.reference)
         problem = as_usual(problem, usual)
         scope_told = dict(headers).get(f"ce_{SCOPE}", b"").decode("utf-8", "replace")
+        need_offered(problem, offered)
         scope, _ = placed(find, problem, default_policy, scope_told)
         kept = carried(headers)
     except ValidationError as error:

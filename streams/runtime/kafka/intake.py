@@ -9,7 +9,7 @@ problem that was admitted is known by the source offset, so all of it counts onc
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from handlers.policies.base import Policy
@@ -21,7 +21,7 @@ from state.journal import Fenced
 from streams.engine.judgements import feedback_name
 from streams.producing.sources import BadLine
 from streams.producing.typed import need_same_type, type_mark
-from streams.runtime.embedded.intake import NO_USUAL, Usual
+from streams.runtime.embedded.intake import Usual, nothing_usual
 from streams.runtime.embedded.log import now_ms
 from streams.runtime.kafka.admission import Asked, Refused, asked
 from streams.runtime.kafka.append import Appender, Until, as_headers, message_headers
@@ -46,11 +46,12 @@ class Intake:
         partitions: int,
         past: ClosedEpisodeIndex,
         until: Until,
-        usual: Usual = NO_USUAL,
+        usual: Usual = nothing_usual,
+        offered: Collection[str] = (),
     ) -> None:
         self.place, self.appender, self.find, self.past = place, appender, find, past
         self.default_policy, self.partitions, self.until = default_policy, partitions, until
-        self.refused, self.usual = 0, usual
+        self.refused, self.usual, self.offered = 0, usual, offered
         self.is_open: Callable[[str], bool] | None = None
         """Whether an episode is open on a partition that is ours."""
         self.admitting: dict[str, tuple[int, str]] = {}
@@ -107,7 +108,10 @@ class Intake:
         """Tell admissions and labels apart; what is refused becomes a dead letter, and costs no other message."""
         headers = headers_of_message(message)
         try:
-            found = asked(headers, message.value, self.find, self.default_policy, self.usual)
+            found = asked(
+                *(headers, message.value, self.find, self.default_policy),
+                *(self.usual, self.offered),
+            )
             problem = found.problem
             # Before its name is taken: what is refused for its size is put again, and shorter.
             need_room(self.appender.sizes.room, problem, found.label)

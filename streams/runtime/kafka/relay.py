@@ -93,14 +93,14 @@ class Relay:
         scope = self.learner.known(admitted.scope)
         memories = scope.memory.versions
         records = [(each, owned.journal(each)) for each in members]
-        work = prepare_set(episode, owned.journal(episode), records, scope.policy, memories, "")
+        work = prepare_set(episode, owned.journal(episode), records, scope.policy, memories)
         ends = closings(work, replayed(conclude_set(work, work.run(None, None))))
         return dict(zip(members, ends, strict=True))
 
     def _alone(self, owned: Owned, episode: str) -> Closing:
         journal, admitted = owned.journal(episode), owned.admitted(episode)
         scope = self.learner.scope_of(admitted, self.default_policy)
-        work = prepare(episode, admitted, journal, scope.policy, scope.memory.versions, "")
+        work = prepare(episode, admitted, journal, scope.policy, scope.memory.versions)
         run = work.run(None, None)
         conclusion, seconds = replayed(conclude(work, run))
         return work.closing(conclusion, seconds, run.tally)

@@ -28,7 +28,7 @@ class KafkaStore(SeatedStore[KafkaWriter]):
     def __init__(self, worker: KafkaWorker, owned: Owned, writer: KafkaWriter) -> None:
         super().__init__(worker.schedule, writer, worker.view.said)
         self.worker, self.owned, self.world = worker, owned, worker.leased
-        self.backbones, self.grant = worker.world.description, worker.world.grant
+        self.terms = worker.world.terms
         self.room: int | None = writer.room
 
     async def at_hand(self, episodes: Sequence[str]) -> bool:

@@ -46,7 +46,7 @@ from streams.engine.pending import seat_of
 from streams.engine.progress import Outcome, Progress, warn_of_lost, warn_of_stray
 from streams.engine.running import run_episode, run_set
 from streams.engine.schedule import Schedule
-from streams.runtime.embedded.intake import NO_USUAL, Usual
+from streams.runtime.embedded.intake import Usual, nothing_usual
 from streams.runtime.kafka.admission import Refused
 from streams.runtime.kafka.append import Appender, KafkaWriter
 from streams.runtime.kafka.budgets import KafkaBudgets
@@ -106,7 +106,7 @@ class KafkaWorker:
         kept: Path | None = None,
         on_change: Callable[[Progress], None] | None = None,
         grading: Grading | None = None,
-        usual: Usual = NO_USUAL,
+        usual: Usual = nothing_usual,
     ) -> None:
         self.place, self.partitions, self.name = place, partitions, name
         self.world, self.default_policy = world, default_policy
@@ -126,7 +126,7 @@ class KafkaWorker:
         self.past = ClosedEpisodeIndex(index)
         self.intake = Intake(
             *(place, self.appender, find, default_policy, partitions),
-            *(self.past, self.tail.until, usual),
+            *(self.past, self.tail.until, usual, world.offered),
         )
         self.relay = Relay(place, self.appender, self.learner, default_policy, partitions)
         self.owning = Ownership(self)
@@ -171,8 +171,8 @@ class KafkaWorker:
             raise Unrecorded(f"{self.ending.left:,} records were taken by no broker")
         if self.drained:
             return Outcome(spent=self.world.exhausted)
-        # What else there was is done by now; for these a person has to name a price.
-        for why in self.schedule.unpriced.values():
+        # What else there was is done by now; for these a person has to name a price or a backbone.
+        for why in self.schedule.lacking.values():
             raise why
         held, asked = self.idle.held(), sorted(self.schedule.asleep)
         unpaid = self.schedule.owing()
@@ -357,5 +357,5 @@ class KafkaWorker:
             await run_episode(store, name)
         else:
             await run_set(store, name, members)
-            if name not in self.schedule.unpriced:  # else it waits for a price
+            if name not in self.schedule.lacking:  # else it waits for a price or a backbone
                 self.schedule.leave(name)

@@ -46,10 +46,11 @@ class Made:
     def __init__(self) -> None:
         self.changes: dict[str, Change] = {}
         self.audited: list[str] = []
+        self.world = object()
         self.now = self.most = 0
 
-    def work(self, log: Any, by: Any, episode: str, change: Change, *who: str) -> Any:
-        assert who == ("m", "granted", "learned")
+    def work(self, log: Any, by: Any, episode: str, change: Change, *who: Any) -> Any:
+        assert who == (self.world, "learned")
         self.changes[f"{episode} {change.policy}"] = change
         return f"work on {episode}", f"record of {episode}"
 
@@ -73,7 +74,7 @@ def made(monkeypatch: pytest.MonkeyPatch, **groups: list[Case]) -> tuple[Made, i
     monkeypatch.setattr(asides, "audit", seen.audit)
     results = Results((), groups={(name, "d"): episodes(*group) for name, group in groups.items()})
     log: Any = SimpleNamespace(journal=always(JOURNAL))
-    world: Any = SimpleNamespace(description="m", grant="granted")
+    world: Any = seen.world
     count = asyncio.run(run_asides(log, RECIPE, results, world))
     assert read.times == 1
     return seen, count

@@ -6,9 +6,10 @@ import asyncio
 import socket
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import httpx2 as httpx
@@ -53,10 +54,11 @@ def served(
     patience_s: float = 60.0,
     origins: tuple[str, ...] = (),
     max_pending: int = 100,
+    offers: Mapping[str, str] = MappingProxyType({}),
 ) -> Generator[Here]:
     """A door on loopback, in a thread of its own, over an engine on the log."""
-    offer = Offer(policies=["mc2", "cot"], patience_s=patience_s)
-    engine = Engine(LOG, backbone="openai", policy="mc2", max_pending=max_pending)
+    offer = Offer(policies=["mc2", "cot"], backbones=sorted(offers), patience_s=patience_s)
+    engine = Engine(LOG, backbone="openai", offers=offers, policy="mc2", max_pending=max_pending)
     app = app_of(Service(engine, offer, access_of(tokens)), Hosts.of("127.0.0.1"), origins)
     listening = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(app, log_level="error", http=Connection, timeout_graceful_shutdown=1)

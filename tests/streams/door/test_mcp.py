@@ -131,6 +131,8 @@ def test_tools_say_what_they_take_and_give(serve: Serve) -> None:
         ("solve", {"problem": SUM, "call_limit": "many"}, "call_limit: "),
         ("solve", {"problem": SUM, "policy": "tot"}, "policy: no policy 'tot'"),
         ("solve", {"problem": SUM, "policy": "own.py:Mine"}, "policy: no policy"),
+        ("solve", {"problem": SUM, "backbone": "mini"}, "backbone: not offered here"),
+        ("solve", {"problem": SUM, "backbone": "openai:x"}, "backbone: String should match"),
         ("solve", {"problem": SUM, "seed": -1}, "seed: "),
         ("solve", {"problem": SUM, "answer_type": "colour"}, "answer_type"),
         ("solve", {"problem": SUM, "answer_type": "choice"}, "answer_type.options: missing"),
@@ -153,6 +155,21 @@ def test_what_is_wrong_is_named_by_its_field(
     assert result.is_error
     assert said in result.content[0].text
     assert endpoint.asked == []
+
+
+def test_a_backbone_that_is_offered_answers_where_it_is_named(serve: Serve) -> None:
+    endpoint = serve()
+
+    async def work() -> tuple[str, Any]:
+        async with on_streams(*WORDS, "--offer", "mini=openai:small") as client:
+            (tool,) = [each for each in (await client.list_tools()).tools if each.name == "solve"]
+            given = {"problem": SUM, "policy": "cot", "backbone": "mini"}
+            return tool.description, await client.call_tool("solve", given)
+
+    described, solved = run(work)
+    assert "Backbones: `mini`" in described
+    assert solved.structured_content["answer"] == "42"
+    assert [each.body["model"] for each in endpoint.asked] == ["small"]
 
 
 def test_a_tool_that_there_is_none_of_is_an_error_of_the_protocol(serve: Serve) -> None:

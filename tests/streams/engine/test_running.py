@@ -30,7 +30,7 @@ from streams.answering.world import World
 from streams.core.backbone import SetupBroken, Stuck
 from streams.core.closing import Closing
 from streams.core.drive import Run, Waiting
-from streams.core.grants import NO_GRANT
+from streams.core.grants import Terms
 from streams.engine.policies import NoPolicy, find
 from streams.engine.running import parking, run_episode, run_set
 from streams.runtime.embedded.intake import episode_of, scope_of
@@ -41,7 +41,7 @@ BLANK: Mapping[int, Memory] = {0: Memory("-", 0)}
 class MemoryStore:
     """Implements ``streams.engine.running.EpisodeStore``."""
 
-    backbones, grant, room = "rehearsal (SIMULATED)", NO_GRANT, None
+    room = None
 
     def __init__(
         self, policy: str, world: Any, log: MemoryRecorder, purpose: str | None = None
@@ -58,6 +58,9 @@ class MemoryStore:
 
     def policy(self, admitted: ProblemAdmitted) -> Policy[Any]:
         return find(self.name)
+
+    def terms(self, problem: Problem) -> Terms:
+        return Terms("rehearsal (SIMULATED)")
 
     def memories(self, scope: str) -> Mapping[int, Memory]:
         return BLANK

@@ -99,7 +99,7 @@ def _replay(
         _drive(together.steps(), together.run(None, None), together.ledger(), spy)
         return together.first.memory
     policy = find_recorded(find, sheet.opened.policy, sheet.opened.policy_version)
-    work = prepare(sheet.episode, sheet.admitted, sheet.journal, policy, memories, "")
+    work = prepare(sheet.episode, sheet.admitted, sheet.journal, policy, memories)
     steps = policy.solve(work.task, work.settings)
     ledger = Ledger.of(sheet.opened.limits, sheet.opened.prices)
     _drive(steps, work.run(None, None), ledger, spy)

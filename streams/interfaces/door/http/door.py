@@ -28,6 +28,7 @@ from schemas.problem import (
     Values,
 )
 from schemas.record import Record
+from schemas.settings import BACKBONE
 from streams.interfaces.door.access import Guest, Refused
 from streams.interfaces.door.errors import Error
 from streams.interfaces.door.handle import Handle
@@ -38,6 +39,7 @@ STATUS: Mapping[str, int] = {
     "input.duplicate": 409,
     "input.refused": 400,
     "policy.unknown": 404,
+    "backbone.unknown": 404,
     "policy.setting": 400,
     "usage": 400,
     "input.field": 400,
@@ -56,6 +58,8 @@ OPENAI: Mapping[str, str] = {"problem": "messages", "answer_type": "response_for
 """Fields of a problem by the names that OpenAI's clients know them by."""
 GOES_ON = frozenset({"patience", "stopping", "log.unsure"})
 """Errors of a request whose episode goes on."""
+LISTS = "GET /v1/models"
+"""Where all that is offered is listed."""
 SILENT_S = 15.0
 """A stream that says nothing for so long says that it is there."""
 
@@ -107,9 +111,6 @@ class Door:
 
     # -- who comes ---------------------------------------------------------------------------------
 
-    def _policy(self, name: str, field: str = "model") -> str:
-        return self.service.policy(name, field=field, lists="GET /v1/models")
-
     async def _waited(self, handle: Handle, seconds: float) -> Answer:
         return await self.service.waited(
             handle.answer(), seconds, f"GET /v1/answers/{quote(handle.episode)}"
@@ -118,13 +119,14 @@ class Door:
     # -- as OpenAI's clients speak -----------------------------------------------------------------
 
     def models(self) -> dict[str, Any]:
-        """Policies, as models."""
-        return {"object": "list", "data": [self.model(name) for name in self.offer.policies]}
+        """Policies, and each with each backbone that is offered beside the usual one, as models."""
+        return {"object": "list", "data": [self.model(name) for name in self.service.models]}
 
     def model(self, name: str) -> dict[str, Any]:
-        """A policy, as a model. Raises an ``Error`` where it is not offered."""
+        """A policy, or one with a backbone, as a model. Raises an ``Error`` where it is not offered."""
+        self.service.model(name, lists=LISTS)
         return {
-            "id": self._policy(name),
+            "id": name,
             "object": "model",
             "created": 0,
             "owned_by": "metalogue",
@@ -140,11 +142,16 @@ class Door:
         # along and frees it.
         with ExitStack() as place:
             place.enter_context(self.access.place(guest))
-            policy = self._policy(asked.model)
+            policy, backbone = self.service.model(asked.model, lists=LISTS)
+            chosen = {} if backbone is None else {BACKBONE: backbone}
             typed = None if asked.response_format is None else asked.response_format.answer_type
             try:
                 handle = await self.service.submit(
-                    guest, text, id, policy, new=True, answer_type=typed, headers=carried
+                    *(guest, text, id, policy),
+                    new=True,
+                    answer_type=typed,
+                    headers=carried,
+                    settings={**self.client.way.settings, **chosen},
                 )
             except Error as error:
                 # The client knows these fields by OpenAI's names, and would look in vain for ours.
@@ -206,7 +213,9 @@ class Door:
                 guest,
                 said.problem,
                 guest.own_id(said.id),
-                self._policy(said.policy or self.offer.policies[0], "policy"),
+                self.service.policy(
+                    said.policy or self.offer.policies[0], field="policy", lists=LISTS
+                ),
                 new=False,
                 settings=said.settings,
                 seed=said.seed,

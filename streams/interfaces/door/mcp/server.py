@@ -65,7 +65,9 @@ Context: TypeAlias = ServerRequestContext[Any, Any]
 
 def server_of(service: Service) -> Server[Any]:
     """A server of the tools over a client that is open."""
-    tools: dict[str, Tool[Any]] = {tool.name: tool for tool in tools_of(service.offer.policies)}
+    tools: dict[str, Tool[Any]] = {
+        tool.name: tool for tool in tools_of(service.offer.policies, service.offer.backbones)
+    }
     listed = [_listed(tool) for tool in tools.values()]
 
     async def list_tools(ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:

@@ -13,8 +13,9 @@ from schemas.answer_type import AnswerTypeSaid, Form
 from schemas.events.episode import EpisodeOpened
 from schemas.faults import first_fault
 from schemas.outcome import Status
-from schemas.problem import ID_CHARS, PROBLEM_CHARS, ProblemId, ProblemText, Seed
+from schemas.problem import ID_CHARS, PROBLEM_CHARS, Name, ProblemId, ProblemText, Seed
 from schemas.record import Record
+from schemas.settings import BACKBONE
 from streams.interfaces.door.access import Guest
 from streams.interfaces.door.client import REASON_CHARS
 from streams.interfaces.door.errors import Error
@@ -54,6 +55,10 @@ class SolveArguments(Given):
     policy: str | None = Field(
         default=None,
         description="The reasoning policy, one of those that the tool's description lists; the first if absent.",
+    )
+    backbone: Name | None = Field(
+        default=None,
+        description="Who answers in place of the usual model: a name that the tool's description lists.",
     )
     call_limit: int | None = Field(
         default=None,
@@ -134,6 +139,8 @@ async def solve(
     name = service.offer.policies[0] if given.policy is None else given.policy
     policy = service.policy(name, field="policy", lists="the tool's description")
     typed = given.answer_type
+    service.need_offered(given.backbone, BACKBONE)
+    chosen = {} if given.backbone is None else {BACKBONE: given.backbone}
     # Named by its text: assistants repeat calls, and a repeated one must not be paid for.
     id = guest.own_id(text_id(given.problem, typed) if given.id is None else given.id)
     handle = await service.submit(
@@ -142,6 +149,7 @@ async def solve(
         id,
         policy,
         new=False,
+        settings={**service.client.way.settings, **chosen},
         seed=given.seed,
         call_limit=given.call_limit,
         answer_type=None if typed is None else typed.said,
@@ -368,11 +376,13 @@ class Tool(Generic[A]):
         return await self.work(service, guest, arguments, progress)
 
 
-def tools_of(policies: Sequence[str]) -> list[Tool[Any]]:
-    """The tools of a server that offers these policies."""
+def tools_of(policies: Sequence[str], backbones: Sequence[str] = ()) -> list[Tool[Any]]:
+    """The tools of a server that offers these policies, and these backbones beside the usual one."""
     # In the description of one tool: a tool for each of thirty policies would fill an
     # assistant's context.
     listed = ", ".join(f"`{name}`" for name in policies)
+    others = ", ".join(f"`{name}`" for name in backbones)
+    chosen = f" Backbones: {others}; the operator's own answers if none is named." if others else ""
     return [
         Tool(
             "solve",
@@ -381,7 +391,7 @@ def tools_of(policies: Sequence[str]) -> list[Tool[Any]]:
             "learns from earlier problems. Use it for mathematics, logic and multi-step questions where a single "
             "reply may err; it takes seconds to minutes and calls a model many times, each call on the record. It "
             "returns the answer with its status, confidence, usage and the episode's name. The same problem "
-            f"asked again costs nothing. Policies: {listed}; the first is used if none is named.",
+            f"asked again costs nothing. Policies: {listed}; the first is used if none is named.{chosen}",
             SolveArguments,
             Solved,
             solve,

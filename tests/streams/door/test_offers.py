@@ -1,0 +1,299 @@
+"""Backbones that a problem may choose: who answers, at what price, and what is told where there is none."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import metalogue
+import openai
+import pytest
+from metalogue import Client, Engine
+
+from handlers.policies.base import Around
+from schemas.events.episode import EpisodeOpened
+from schemas.price import Price
+from schemas.problem import Limits, Problem
+from streams.answering.backbones.rehearsal import Options, Rehearsal
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.world import World
+from streams.core.grants import Lacking
+from streams.engine.policies import find
+from streams.interfaces.door.errors import Error
+from streams.replay.verify import Verifier
+from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.worker import Worker
+from tests.endpoint import Endpoint
+from tests.pace import soon
+from tests.streams.cli.calling import call
+from tests.streams.door.served import ASKED, LOG, served
+from tests.surroundings import Serve
+
+SUM = "What is 17 + 25?"
+OFFERS = {"mini": "openai:small", "big": "openai:large"}
+
+
+def models_of(endpoint: Endpoint) -> set[str]:
+    """The models that were asked."""
+    return {each.body["model"] for each in endpoint.asked}
+
+
+def opened_by(log: SqliteLog) -> dict[str, str]:
+    """Who answered each problem, as its record says."""
+    return {
+        record.episode: record.event.backbones
+        for record in log.records("events", kinds=("episode.opened",))
+        if isinstance(record.event, EpisodeOpened)
+    }
+
+
+def test_a_model_of_a_chat_is_a_policy_with_a_backbone_behind_it(serve: Serve) -> None:
+    endpoint = serve()
+    with served(offers=OFFERS) as door, door.client() as client:
+        names = [each.id for each in client.models.list()]
+        assert names == ["mc2", "cot", "mc2@big", "mc2@mini", "cot@big", "cot@mini"]
+        assert client.models.retrieve("cot@mini").id == "cot@mini"
+        said = client.chat.completions.create(model="cot@mini", messages=ASKED)  # type: ignore[arg-type]
+        assert (said.model, said.choices[0].message.content) == ("cot@mini", "42")
+        assert models_of(endpoint) == {"small"}
+        endpoint.asked.clear()
+        client.chat.completions.create(model="cot", messages=ASKED)  # type: ignore[arg-type]
+        assert "small" not in models_of(endpoint), "the usual one is asked where none is named"
+        for wrong in ("cot@other", "other@mini", "cot@", "@mini", "cot@mini@mini", "cot@openai:x"):
+            with pytest.raises(openai.NotFoundError) as refused:
+                client.chat.completions.create(model=wrong, messages=ASKED)  # type: ignore[arg-type]
+            assert (refused.value.code, refused.value.param) == ("policy.unknown", "model")
+    with closing(SqliteLog(Path("a.db"))) as log:
+        assert sorted("small" in each for each in opened_by(log).values()) == [False, True]
+        assert Verifier(log, find).run().diverged == []
+
+
+def test_a_put_problem_chooses_by_its_settings_among_those_that_are_listed(serve: Serve) -> None:
+    endpoint = serve()
+    with served(offers=OFFERS) as door, door.http() as http:
+        put = {"id": "a", "problem": SUM, "policy": "cot"}
+        chosen = {**put, "settings": {"backbone": "mini"}}
+        assert http.post("/v1/problems", json=chosen).status_code == 202
+        episode = http.post("/v1/problems", json=chosen).json()["episode"]
+        said = http.get(f"/v1/answers/{episode}", params={"wait_s": soon(30.0)}).json()
+        assert (said["answer"], models_of(endpoint)) == ("42", {"small"})
+        for wrong, code, status in (
+            ("minni", "backbone.unknown", 404),
+            ("openai:x", "backbone.unknown", 404),
+            (7, "policy.setting", 400),
+        ):
+            reply = http.post("/v1/problems", json={**put, "settings": {"backbone": wrong}})
+            error = reply.json()["error"]
+            assert (reply.status_code, error["code"]) == (status, code)
+            assert "backbone" in error["message"] + str(error["param"])
+        told = http.post("/v1/problems", json={**put, "settings": {"backbone": "minni"}})
+        assert "did you mean 'mini'?" in told.json()["error"]["message"]
+
+
+def test_problems_with_different_backbones_learn_into_one_memory(serve: Serve) -> None:
+    endpoint = serve()
+
+    async def work() -> list[str]:
+        async with Engine(LOG, backbone="openai", offers=OFFERS, policy="cot") as engine:
+            found: list[str] = []
+            for name in (None, "mini", "big"):
+                handle = await engine.submit(
+                    SUM, settings={} if name is None else {"backbone": name}
+                )
+                async with asyncio.timeout(soon(30.0)):
+                    assert (await handle.answer()).answer == "42"
+                found.append(handle.episode)
+            with pytest.raises(Error) as unknown:
+                await engine.submit(SUM, settings={"backbone": "other"})
+            assert (unknown.value.code, unknown.value.field) == (
+                "backbone.unknown",
+                "settings.backbone",
+            )
+            with pytest.raises(Error) as unpriced:
+                await engine.submit(SUM, settings={"backbone": "mini"}, cost_limit=1.0)
+            assert "small" in str(unpriced.value)
+            return found
+
+    episodes = asyncio.run(work())
+    assert len(set(episodes)) == 3, "another backbone is another episode"
+    assert models_of(endpoint) >= {"small", "large"}
+    with closing(SqliteLog(Path("a.db"))) as log:
+        admitted: list[Any] = [log.find(each, "admitted") for each in episodes]
+        assert len({each.scope for each in admitted}) == 1
+        assert Verifier(log, find).run().diverged == []
+
+
+def world(offers: Mapping[str, int], **given: Any) -> World:
+    """A world of simulators, each with its own seed."""
+    offered = {name: Rehearsal(Options(seed=seed)) for name, seed in offers.items()}
+    own = {"*": Rehearsal(Options(seed=1)), "monitor": Rehearsal(Options(seed=2))}
+    return World(own, HashedEmbedder(), offered=offered, **given)
+
+
+def chose(name: str | None, **more: Any) -> Problem:
+    settings = {} if name is None else {"backbone": name}
+    return Problem(id="a", problem=SUM, domain="default", settings=settings, **more)
+
+
+def test_what_is_chosen_answers_in_the_place_of_the_usual_one_and_of_no_role_with_its_own() -> None:
+    here = world({"mini": 3})
+    cast = here.cast("mini")
+    assert cast["*"] is here.offered["mini"]
+    assert cast["monitor"] is here.backbones["monitor"]
+    own, mini = here.terms(chose(None)), here.terms(chose("mini"))
+    assert own.backbones == here.description
+    assert "seed=3" in mini.backbones
+    assert "monitor=" in mini.backbones
+    with pytest.raises(Lacking, match="not offered here"):
+        here.terms(chose("other"))
+
+
+def test_its_price_is_the_one_that_a_limit_of_cost_is_kept_by() -> None:
+    def priced(seed: int) -> Price:
+        return Price(prompt=seed, completion=seed)
+
+    names = {seed: Rehearsal(Options(seed=seed)).name for seed in (1, 2, 3)}
+    book = {name: priced(seed) for seed, name in names.items()}
+    here = world({"mini": 3}, prices=book, limits=Limits(cost=1.0))
+    assert here.terms(chose("mini")).grant.prices == {"*": priced(3), "monitor": priced(2)}
+    assert here.terms(chose(None)).grant.prices == {"*": priced(1), "monitor": priced(2)}
+    assert here.terms(chose("mini")).grant.limits == Limits(cost=1.0)
+
+
+def test_what_is_usual_hangs_on_the_price_of_who_answers() -> None:
+    cheap, dear = Price(prompt=1, completion=1), Price(prompt=10, completion=10)
+    around = Around(
+        roles=("strong",),
+        prices={"*": dear, "strong": dear},
+        offered={"mini": cheap, "free": None},
+    )
+    usual = find("cascade").usual
+    assert usual("service", around.under({}))["strong_price"] == 1.0
+    assert usual("service", around.under({"backbone": "mini"}))["strong_price"] == 10.0
+    for unknown in ("free", "elsewhere"):
+        assert usual("service", around.under({"backbone": unknown})) == {"strong": True}
+    assert Around.of(json.loads(json.dumps(around.said()))) == around
+    assert "offered" not in Around().said()
+
+
+def put(path: Path, *names: str | None) -> None:
+    """A new log with a line for each of these backbones."""
+    lines = [
+        {"id": f"n{n}", "problem": f"What is {n} + 1?", "policy": "cot"}
+        | ({} if name is None else {"settings": {"backbone": name}})
+        for n, name in enumerate(names)
+    ]
+    source = path.with_suffix(".jsonl")
+    source.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert call("produce", source, "--log", f"sqlite:{path}").code == 0
+
+
+def worked(path: Path, here: World) -> None:
+    with closing(SqliteLog(path)) as log:
+        asyncio.run(Worker(log, here, find).run(until_idle=True))
+
+
+def test_a_line_that_names_nobody_is_a_dead_letter_and_the_others_are_answered(
+    folder: Path,
+) -> None:
+    path = folder / "b.db"
+    put(path, None, "mini", "other")
+    worked(path, world({"mini": 3}))
+    with closing(SqliteLog(path)) as log:
+        assert sorted("seed=3" in each for each in opened_by(log).values()) == [False, True]
+        ((_, _, headers, value),) = log.messages("dead-letters")
+        assert "settings.backbone: not offered here" in json.dumps(dict(headers))
+        assert json.loads(value)["id"] == "n2", "as it came"
+
+
+def test_an_admitted_problem_waits_for_a_worker_that_still_offers_its_backbone(
+    folder: Path,
+) -> None:
+    path = folder / "b.db"
+    put(path, "mini", None)
+    before = world({"mini": 3})
+    with closing(SqliteLog(path)) as log:
+        worker = Worker(log, before, find)
+
+        async def admit() -> None:
+            assert len(list(worker.intake.take())) == 2
+            await worker.writer.commit()
+
+        asyncio.run(admit())  # and killed here, before anything is asked
+    with pytest.raises(Lacking, match="not offered here"):
+        worked(path, world({}))
+    with closing(SqliteLog(path)) as log:
+        assert len(list(log.messages("answers"))) == 1, "the other one goes on"
+        assert list(log.messages("dead-letters")) == []
+    worked(path, world({"mini": 3}))
+    with closing(SqliteLog(path)) as log:
+        assert len(list(log.messages("answers"))) == 2
+        assert sorted("seed=3" in each for each in opened_by(log).values()) == [False, True]
+        assert Verifier(log, find).run().diverged == []
+
+
+def test_solve_says_what_is_wrong_before_anything_is_on_the_log(serve: Serve) -> None:
+    endpoint = serve()
+    offer = ("--offer", "mini=openai:small", "--backbone", "openai")
+    chosen = ("solve", SUM, "--set", "backbone=mini", "--log", LOG)
+    assert call(*chosen, *offer).out.strip() == "42"
+    assert models_of(endpoint) == {"small"}
+    # What is known is told without the backbone that gave it.
+    assert call(*chosen, "--backbone", "openai").out.strip() == "42"
+    wrong = call("solve", SUM, "--set", "backbone=other", "--log", "sqlite:n.db", *offer)
+    assert wrong.code == 2
+    assert "did you mean" in wrong.err or "there are mini" in wrong.err
+    assert "--set backbone" in wrong.err
+    with closing(SqliteLog(Path("n.db"))) as log:
+        assert list(log.records()) == []
+    for spelled in ("mini", "mini=", "=openai", "a b=openai", "mini=nosuch:x"):
+        bad = call("solve", SUM, "--log", "sqlite:n.db", "--backbone", "openai", "--offer", spelled)
+        assert (bad.code, "--offer" in bad.err) == (2, True), spelled
+    twice = call("solve", SUM, *offer, "--offer", "mini=openai:x", "--log", "sqlite:n.db")
+    assert (twice.code, "twice" in twice.err) == (2, True)
+
+
+def test_a_fork_is_answered_by_whom_it_names(serve: Serve) -> None:
+    endpoint = serve()
+    offer = ("--offer", "mini=openai:small", "--backbone", "openai:own")
+    assert call("solve", SUM, "--set", "backbone=mini", "--log", LOG, *offer).code == 0
+    with metalogue.open_log(LOG) as log:
+        (episode,) = [each.id for each in log.episodes()]
+    for words, model in (((), "own"), (("--set", "backbone=mini"), "small")):
+        endpoint.asked.clear()
+        forked = call("fork", episode, "--at", "0", "--log", LOG, *offer, *words, "--json")
+        assert forked.code == 0
+        # Who answers as before is not paid again.
+        assert models_of(endpoint) == ({model} if model == "own" else set())
+        assert forked.json["reused_calls"] == (0 if model == "own" else 1)
+    assert call("verify", "--log", LOG).code == 0
+
+
+def test_the_configuration_offers_too(
+    serve: Serve, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint = serve()
+    (folder / "metalogue.yaml").write_text("backbone: openai\noffers: {mini: 'openai:small'}\n")
+    assert call("solve", SUM, "--set", "backbone=mini", "--log", LOG).code == 0
+    assert models_of(endpoint) == {"small"}
+    monkeypatch.setenv("METALOGUE_OFFERS", '{"a b": "openai"}')
+    wrong = call("solve", SUM, "--log", LOG)
+    assert (wrong.code, "METALOGUE_OFFERS" in wrong.err) == (5, True)
+
+
+def test_a_client_hears_that_no_worker_offers_it(serve: Serve) -> None:
+    serve()
+
+    async def work() -> str:
+        async with Engine(LOG, backbone="openai", offers=OFFERS), Client(LOG) as client:
+            handle = await client.submit(SUM, settings={"backbone": "other"})
+            with pytest.raises(Error) as refused:
+                async with asyncio.timeout(soon(30.0)):
+                    await handle.answer()
+            return str(refused.value)
+
+    assert "settings.backbone: not offered here" in asyncio.run(work())
