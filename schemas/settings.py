@@ -43,6 +43,12 @@ NAME_CHARS = 256
 """Nothing has a longer name, so a longer word is no misspelled one."""
 
 
+def chosen(values: Mapping[str, Any]) -> str | None:
+    """The backbone that settings choose as they were put; what is no text is none, and is refused as a setting."""
+    name = values.get(BACKBONE)
+    return name if isinstance(name, str) else None
+
+
 class BadSetting(ValueError):
     """A setting is unknown or its value is wrong; the message names it."""
 
@@ -164,10 +170,17 @@ class PolicySettings(BaseModel):
         return {**self.parameters.get(EVERY_ROLE, {}), **self.parameters.get(role, {})}
 
     @classmethod
+    def apart(cls) -> frozenset[str]:
+        """Names of the settings that tell memories apart, prompts among them."""
+        # Policies name what they learn under by what they leave out. Who answers is in no list of
+        # theirs: what one model's episodes taught, the others are given.
+        return (cls.learning | {PROMPTS}) - {BACKBONE}
+
+    @classmethod
     def learning_values(cls, profile: Profile, values: Mapping[str, Any]) -> dict[str, Any]:
         """The learning settings as they were set, which a scope's name is made of."""
         # Prompts that were changed make other lessons, which are kept apart; ``service`` is left
         # out, because scopes of logs from before there were profiles do not name it.
-        apart = cls.learning | ({PROMPTS} if values.get(PROMPTS) else set[str]())
-        chosen = {name: value for name, value in values.items() if name in apart}
-        return chosen | ({} if profile == "service" else {"profile": profile})
+        apart = cls.apart() - (set[str]() if values.get(PROMPTS) else {PROMPTS})
+        told = {name: value for name, value in values.items() if name in apart}
+        return told | ({} if profile == "service" else {"profile": profile})

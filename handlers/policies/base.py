@@ -27,7 +27,7 @@ from schemas.identity import with_prompts, without_prompts
 from schemas.memory import Memory, MemoryItem
 from schemas.price import Price
 from schemas.problem import Profile
-from schemas.settings import BACKBONE, EVERY_ROLE, BadSetting, PolicySettings, meant
+from schemas.settings import EVERY_ROLE, BadSetting, PolicySettings, chosen, meant
 from schemas.spoken import spoken
 
 # Who calls what. A driver runs ``solve`` and sends the answers in; when the episode has closed,
@@ -63,7 +63,7 @@ class Around:
 
     def under(self, settings: Mapping[str, Any]) -> Around:
         """What is at hand where the settings choose one of those that are offered."""
-        name = settings.get(BACKBONE)
+        name = chosen(settings)
         if name is None:
             return self
         price = self.offered.get(name)

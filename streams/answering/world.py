@@ -38,7 +38,7 @@ from schemas.events.episode import (
 from schemas.identity import call_seed, text_digest
 from schemas.outcome import Heard
 from schemas.price import Price
-from schemas.problem import ID_CHARS, Feedback, Limits, Problem
+from schemas.problem import ID_CHARS, Feedback, Limits
 from schemas.questions import (
     GUIDANCE,
     Complete,
@@ -50,7 +50,6 @@ from schemas.questions import (
     UseTool,
     Worth,
 )
-from schemas.settings import BACKBONE, meant
 from schemas.usage import add
 from schemas.vectors import pack, unpack
 from streams.answering.backbones.prices import price_for
@@ -72,11 +71,13 @@ from streams.core.backbone import (
     Endpoint,
     ModelReply,
     ModelRequest,
+    NotRecorded,
+    SetupBroken,
     Stuck,
 )
 from streams.core.defects import describe
 from streams.core.drive import Paused, Run, Waiting
-from streams.core.grants import Grant, Lacking, Terms
+from streams.core.grants import SIMULATED, Grant, Lacking, Terms
 from streams.core.seeds import is_used, seed_address
 
 if TYPE_CHECKING:
@@ -140,8 +141,8 @@ class World:
         )
         self.grant = granted(self.backbones, prices or {}, limits or Limits(), price_list)
         """The limits and prices with which episodes are opened."""
-        self.simulated = any(each.simulated for each in self.models)
-        """Whether any of those who may be asked is no model."""
+        self.simulated = any(each.simulated for each in self.backbones.values())
+        """Whether any role is answered by no model, where nobody chose another backbone."""
         self.description = described(self.backbones)
         """Which backbone answers which role, for people."""
         # What follows is set by whoever runs the world, where he has it; the world works without
@@ -171,15 +172,11 @@ class World:
         if name is None:
             return self.backbones
         if name not in self.offered:
-            detail = (
-                f"a problem names a backbone that is not offered here; {meant(name, self.offered)}"
-            )
-            raise Lacking("offer", name, detail)
+            raise Lacking("offer", name, "a problem names a backbone that is not offered here")
         return self.backbones | {"*": self.offered[name]}
 
-    def terms(self, problem: Problem) -> Terms:
-        """Who answers a problem, its limits and prices. Raises ``Lacking`` where it chose nobody of here."""
-        name = problem.settings.get(BACKBONE)
+    def terms(self, name: str | None) -> Terms:
+        """Who answers a problem that chose one, its limits and prices. Raises ``Lacking`` where it is not offered."""
         if name is None:
             return Terms(self.description, self.grant)
         return Terms(described(self.cast(name)), self.granted(name))
@@ -258,8 +255,7 @@ class World:
         self, run: Run, question: Complete, asked: str, address: str, reserved: Reservation
     ) -> Completed:
         """Return the reply as it is recorded. Raises ``OutOfBudget`` where its tenant has spent too much."""
-        template = question.template
-        cast = self.cast(run.backbone)
+        template, cast = question.template, self.cast(run.backbone)
         backbone = cast.get(question.role) or cast["*"]
         request = ModelRequest(
             question.messages(),
@@ -273,26 +269,38 @@ class World:
             template.tools,
         )
         if self.budgets is None:
-            reply = await self.caller.call(backbone, request, run.episode)
+            reply = await self._called(backbone, request, run)
             if reply.too_long:
-                reply = await self._shortened(backbone, request, question, run.episode, reply)
+                reply = await self._shortened(backbone, request, question, run, reply)
             return normalise.completed(asked, reply)
         # Booked while the call still counts as open: between the two another call of the same tenant
         # would find neither, and go out beyond the budget.
         with self.budgets.call(run.episode) as tenant:
-            reply = await self.caller.call(backbone, request, run.episode)
+            reply = await self._called(backbone, request, run)
             if reply.too_long:
-                reply = await self._shortened(backbone, request, question, run.episode, reply)
+                reply = await self._shortened(backbone, request, question, run, reply)
             said = normalise.completed(asked, reply)
             self.budgets.book(tenant, said)
         return said
+
+    async def _called(self, backbone: Backbone, request: ModelRequest, run: Run) -> ModelReply:
+        """The reply. Raises ``Lacking`` where a backbone that only this problem chose cannot be asked."""
+        try:
+            return await self.caller.call(backbone, request, run.episode)
+        except (SetupBroken, NotRecorded) as error:
+            # Who asked for a model that cannot be asked must not stop those who did not.
+            if run.backbone is None or backbone in self.backbones.values():
+                raise
+            if isinstance(error, SetupBroken):
+                raise Lacking(error.code, error.where, error.detail) from error
+            raise Lacking("not_recorded", backbone.name, str(error)) from error
 
     async def _shortened(
         self,
         backbone: Backbone,
         request: ModelRequest,
         question: Complete,
-        episode: str,
+        run: Run,
         reply: ModelReply,
     ) -> ModelReply:
         """Ask once more without the guidance, where the prompt was too long for the model."""
@@ -304,9 +312,7 @@ class World:
         _log.warning(
             "%s: a prompt is too long, and asked again without its guidance", backbone.name
         )
-        again = await self.caller.call(
-            backbone, structs.replace(request, messages=shorter), episode
-        )
+        again = await self._called(backbone, structs.replace(request, messages=shorter), run)
         return replace(
             again,
             attempts=reply.attempts + again.attempts,
@@ -419,7 +425,7 @@ def described(cast: Mapping[str, Backbone]) -> str:
         for role, backbone in sorted(cast.items())
     )
     simulated = any(backbone.simulated for backbone in cast.values())
-    return ", ".join(named) + (" (SIMULATED)" if simulated else "")
+    return ", ".join(named) + (f" ({SIMULATED})" if simulated else "")
 
 
 def answered(said: Feedback, asked: str) -> ReviewAnswered:

@@ -10,12 +10,15 @@ from schemas.problem import Limits, Problem
 from streams.core.backbone import SetupBroken
 from streams.core.drive import Waiting
 
+SIMULATED = "SIMULATED"
+"""What the names of an episode's backbones hold where a simulator is among them."""
+
 
 class Lacking(SetupBroken, Waiting):
     """What one problem asks for is not here: it waits for a worker that has it, and the others go on.
 
-    It limits its cost, and nobody knows what a call costs (``price``); or it names a backbone that is no longer
-    offered (``offer``).
+    It limits its cost, and nobody knows what a call costs (``price``); it names a backbone that is no longer offered
+    (``offer``), or one that is and cannot be asked, for the reason that ``code`` gives as for any set-up.
     """
 
 

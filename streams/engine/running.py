@@ -26,14 +26,13 @@ from schemas.asking import ReplayError
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeOpened, EpisodeParked, ProblemAdmitted
 from schemas.memory import Memory
-from schemas.problem import Problem
 from schemas.settings import BadSetting
 from state.journal import Recorder, TooLarge
 from streams.core.backbone import Stuck
 from streams.core.closing import Closing
 from streams.core.drive import Run, Waiting, World
 from streams.core.grants import Lacking, Terms
-from streams.engine.episode import Work, conclude, prepare
+from streams.engine.episode import Work, conclude, prepare, settings_of
 from streams.engine.judgements import Judgements
 from streams.engine.schedule import Schedule
 from streams.engine.sets import SetWork, closings, conclude_set, ending, prepare_set
@@ -60,8 +59,8 @@ class EpisodeStore(Protocol):
         ...
 
     @property
-    def terms(self) -> Callable[[Problem], Terms]:
-        """Who answers a problem here, its limits and prices. Raises ``Lacking`` where it names nobody of here."""
+    def terms(self) -> Callable[[str | None], Terms]:
+        """Who answers here, limits and prices, by the backbone that a problem chose. Raises ``Lacking``."""
         ...
 
     @property
@@ -146,7 +145,7 @@ async def run_episode(store: EpisodeStore, episode: str) -> None:
     try:
         policy, memories = store.policy(admitted), store.memories(admitted.scope)
         try:
-            terms = store.terms(admitted.problem)
+            terms = store.terms(settings_of(policy, admitted.problem).backbone)
             work = prepare(episode, admitted, journal, policy, memories, terms)
             run = work.run(store.writer, store.world)
             # Nobody waits for this record. It is committed with the first answer, before
@@ -234,7 +233,7 @@ def _open_set(
     admitted = members[0][1]["admitted"]
     assert isinstance(admitted, ProblemAdmitted)
     policy, versions = store.policy(admitted), store.memories(admitted.scope)
-    terms = store.terms(admitted.problem)
+    terms = store.terms(settings_of(policy, admitted.problem).backbone)
     work = prepare_set(episode, journal, members, policy, versions, terms)
     begun = {name for name, record in [(episode, journal), *members] if "opened" in record}
     if episode not in begun:

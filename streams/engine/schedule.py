@@ -124,7 +124,8 @@ class Schedule:
         It has its turn again where that person has answered meanwhile.
         """
         if isinstance(why, Lacking):
-            if not self.lacking:
+            known = {(each.code, each.where) for each in self.lacking.values()}
+            if (why.code, why.where) not in known:
                 _log.warning("%s for %s; it waits, and the others go on", why.detail, why.where)
             self.lacking[episode] = why
             return

@@ -132,8 +132,7 @@ def scope_made(
     """A scope at its beginning. Raises ``NoPolicy`` where the policy says what no scope can go by."""
     # Only what tells memories apart. Other settings differ between the problems of one scope, and
     # none of them may decide for all.
-    apart = policy.settings.learning | {PROMPTS}
-    learning = {k: v for k, v in values.items() if k in apart}
+    learning = {k: v for k, v in values.items() if k in policy.settings.apart()}
     try:
         settings = policy.settings.resolve(profile, learning)
     except BadSetting as error:

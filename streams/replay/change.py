@@ -20,6 +20,7 @@ from schemas.identity import address_order, seed_of
 from schemas.memory import Memory
 from schemas.problem import Limits
 from schemas.questions import Complete
+from schemas.settings import BACKBONE, chosen
 from streams.answering.world import World
 from streams.core.drive import Run
 
@@ -63,6 +64,12 @@ def lacking(memory: Memory, without: tuple[str, ...] | None) -> Memory:
     # Items are left out of the version that was pinned, and no other is learned: the question is
     # what this one was worth, all else alike.
     return replace(memory, items=tuple(item for item in memory.items if item.id not in without))
+
+
+def as_chosen(world: World, settings: Mapping[str, Any]) -> dict[str, str]:
+    """The backbone that an episode's problem chose, as a setting of what is compared with it, where it is offered."""
+    name = chosen(settings)
+    return {BACKBONE: name} if name is not None and name in world.offered else {}
 
 
 # ── Which answers still hold ─────────────────────────────────────────────────────────────────

@@ -94,7 +94,7 @@ def forked_work(
     settings = settings_of(policy, problem)
     policy = policy.under(settings)
     limits = change.limits.over(was.limits)
-    terms = world.terms(problem)
+    terms = world.terms(settings.backbone)
     grant = grant or terms.grant
     said: dict[str, Any] = {
         "parent": parent,

@@ -129,7 +129,11 @@ def is_told(world: World) -> bool:
 def _each(world: World, log: SqliteLog | None, policy: Policy[Any], problem: Problem) -> Each:
     """One problem's share: as measured under the same backbones, else as settings and limits allow."""
     limits = problem.limits.over(world.grant.limits)
-    terms = world.terms(problem)
+    try:
+        settings = settings_of(policy, problem)
+    except BadSetting:  # such problems are refused
+        settings = policy.resolve(problem.profile, {})
+    terms = world.terms(settings.backbone)
     taken = None if log is None else spending.taken(log, policy.name, terms.backbones, SPAN)
     if taken is not None:
         prompt, completion = taken.prompt_tokens, taken.completion_tokens
@@ -141,10 +145,7 @@ def _each(world: World, log: SqliteLog | None, policy: Policy[Any], problem: Pro
         if len(world.backbones) == 1 and price is not None:
             cost = price.of(round(prompt), round(completion))
         return Each(measured=taken.closed, calls=taken.calls, tokens=prompt + completion, cost=cost)
-    try:
-        allowed = policy.most_calls(settings_of(policy, problem))
-    except BadSetting:
-        allowed = None
+    allowed = policy.most_calls(settings)
     # An answer of another form than its problem's type is asked for once more.
     if allowed is not None and problem.answer_type is not None:
         allowed *= 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from streams.interfaces.cli.errors import OK, CliError, usage
 from streams.interfaces.cli.finding import need_records
@@ -10,17 +11,20 @@ from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.output import out_bytes, out_json, say
 from streams.views.words import plural
 
+if TYPE_CHECKING:
+    from streams.research.training.recording import Only
 
-def export(log: str | None, file: str, *, policy: str | None, seed: int | None, json: bool) -> int:
+
+def export(log: str | None, file: str, only: Only, *, json: bool) -> int:
     """Write the recording to a file, or with - to standard output; the exit code."""
     from streams.research.training.recording import Twice, recording
 
     opened = open_log(log)
     try:
         need_records(opened)
-        found = recording(opened, policy, seed)
+        found = recording(opened, only)
     except Twice as error:
-        hint = "Choose by --of POLICY, --seed N, or both"
+        hint = "Choose by --of POLICY, --seed N, --backbone NAME, or several of them"
         raise CliError(str(error), error="replies.twice", exit=2, hint=hint) from error
     finally:
         opened.close()

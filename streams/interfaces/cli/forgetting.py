@@ -89,7 +89,7 @@ def forget(
         calls = sum(each.calls for each in traced)
         # Before anything is on record: a command that cannot reach its model must not leave half
         # of its work to others.
-        world = world_of(models, patient=False) if here and calls else None
+        world = world_of(models, patient=False, offering=()) if here and calls else None
         events = [command(s, name, problem_id, limits, by, reason) for s in scopes]
         # From here on it is forgotten, whatever happens. The rest can be done by any worker
         # later.

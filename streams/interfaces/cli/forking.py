@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from schemas.events.episode import EpisodeOpened
 from schemas.identity import is_taken
-from schemas.settings import BadSetting
+from schemas.settings import BadSetting, chosen
 from streams.core.backbone import BackboneError
 from streams.core.normalise import TEXT_CAP
 from streams.engine.learner import Learner
@@ -77,7 +77,7 @@ def fork(url: str | None, wanted: Wanted, models: Models, *, json: bool) -> int:
     """Fork an episode at an address and run it to its end, once or several times."""
     log = open_log(url, writes=True)
     parent = find_episode(log, wanted.episode)
-    world = world_of(models, patient=False)
+    world = world_of(models, patient=False, offering=(chosen(wanted.change().settings),))
     # A limit of cost without prices would never be met, and would look as if it held.
     if wanted.limits.cost is not None:
         need_prices(world, "--cost-limit", wanted.change().settings)

@@ -47,7 +47,7 @@ def judge_on(
     # No role keeps a backbone of its own: a judge is asked by one model alone, which is named in
     # its verdicts.
     judging = replace(models, backbone=backbone, roles=[])
-    world = purse.add(world_of(judging, patient=False, totals=purse.left()))
+    world = purse.add(world_of(judging, patient=False, totals=purse.left(), offering=()))
     # What was judged before is on the log, and is answered from there.
     new = sum(case.verdict is None for case in put)
     if new and is_told(world):

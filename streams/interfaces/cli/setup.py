@@ -21,7 +21,7 @@ from schemas.identity import names_a_file
 from streams.interfaces.cli.errors import SETUP, UNREACHABLE, CliError, usage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from handlers.policies.base import Policy
     from schemas.price import Price
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from streams.answering.grading.own import OwnGrader
     from streams.answering.tools.port import Tools
     from streams.answering.world import Totals, World
-    from streams.core.backbone import BackboneError
+    from streams.core.backbone import Backbone, BackboneError
     from streams.runtime.embedded.intake import Usual
 
 
@@ -100,29 +100,28 @@ _FOR_ROLE = re.compile(r"[A-Za-z_][\w-]*=")
 """How a backbone for one role begins; options of a backbone come behind a colon or question mark."""
 
 
-def world_of(models: Models, *, patient: bool = True, totals: Totals | None = None) -> World:
-    """The world of a worker. Raises a ``CliError`` where a backbone's spelling is wrong."""
-    from streams.answering.backbones.spelling import build
+def world_of(
+    models: Models,
+    *,
+    patient: bool = True,
+    totals: Totals | None = None,
+    offering: Collection[str | None] | None = None,
+) -> World:
+    """The world of a worker. Raises a ``CliError`` where a backbone's spelling is wrong.
+
+    ``offering`` are the names that anybody may choose, where not all: no other backbone is made.
+    """
     from streams.answering.embedders.choosing import AUTO, Embedders, installed
     from streams.answering.embedders.hashed import HashedEmbedder
     from streams.answering.world import World
-    from streams.core.backbone import Backbone, BackboneError
     from streams.interfaces.cli.config import load
 
     named, offered = _named(models), offered_by(models)
+    if offering is not None:
+        offered = {name: each for name, each in offered.items() if name in offering}
     embedder = named.pop(EMBEDDER, None) or load().embedder
     config = backbone_config(models)
-    # One a spelling, not one a role: roles that share a backbone share its connections and
-    # limits.
-    built: dict[str, Backbone] = {}
-    for option, spellings in (("--backbone", named), ("--offer", offered)):
-        for spelling in spellings.values():
-            try:
-                built[spelling] = built.get(spelling) or build(spelling, config)
-            except ValueError as error:
-                raise usage(str(error), field=option) from error
-            except BackboneError as error:
-                raise as_cli(error) from error
+    built = built_of(named, offered, config)
     simulated = any(built[spelling].simulated for spelling in named.values())
     chosen = embedder_of(embedder, config, simulated=simulated)
     world = World(
@@ -149,6 +148,31 @@ def world_of(models: Models, *, patient: bool = True, totals: Totals | None = No
             tools, chosen, *(each for each in others if each and each.name != chosen.name)
         )
     return world
+
+
+def built_of(
+    named: Mapping[str, str], offered: Mapping[str, str], config: BackboneConfig
+) -> dict[str, Backbone]:
+    """Backbones by their spelling, for roles and as they are offered. Raises a ``CliError`` that names the option."""
+    from streams.answering.backbones.spelling import build
+    from streams.core.backbone import BackboneError
+
+    # One a spelling, not one a role: roles that share a backbone share its connections and
+    # limits.
+    built: dict[str, Backbone] = {}
+    wanted = [("--backbone", each) for each in named.values()]
+    wanted += [(f"--offer {name}", each) for name, each in offered.items()]
+    for option, spelling in wanted:
+        try:
+            built[spelling] = built.get(spelling) or build(spelling, config)
+        except ValueError as error:
+            raise usage(str(error), field=option) from error
+        except BackboneError as error:
+            told = as_cli(error)
+            # Whoever runs a command may never have heard of what a file offers.
+            told.field = told.field or ("" if option == "--backbone" else option)
+            raise told from error
+    return built
 
 
 def _named(models: Models) -> dict[str, str]:
@@ -387,10 +411,10 @@ def backbone_config(models: Models) -> BackboneConfig:
 
 def need_prices(world: World, option: str, settings: Mapping[str, Any] | None = None) -> None:
     """Raises a usage error where a cost is limited and a call has no known price: any, or under these settings."""
-    from schemas.settings import BACKBONE
+    from schemas.settings import chosen
 
-    chosen = [*world.offered] if settings is None else [settings.get(BACKBONE)]
-    grants = [world.granted(name) for name in chosen if name in world.offered]
+    named = [*world.offered] if settings is None else [chosen(settings)]
+    grants = [world.granted(name) for name in named if name is not None and name in world.offered]
     if settings is None or not grants:
         grants = [world.grant, *grants]
     for name in (each for grant in grants for each in grant.unpriced):

@@ -12,24 +12,24 @@ from pydantic import ValidationError
 
 from handlers.answers.plain import shown
 from handlers.policies.base import Policy
-from schemas.answer import Judgements
 from schemas.events.base import Event
 from schemas.events.episode import Completed, EpisodeOpened
 from schemas.faults import first_fault
 from schemas.identity import address_order, is_numbered
 from schemas.problem import PROBLEM_CHARS, Limits, Problem, of_tenant
+from schemas.settings import chosen, meant
 from state.journal import Recorder
 from streams.answering.budgets import OutOfBudget
 from streams.answering.world import World
 from streams.core.backbone import BackboneError
-from streams.core.grants import Lacking
+from streams.core.grants import SIMULATED, Lacking
 from streams.core.judgements import judgements, words
 from streams.interfaces.cli.config import display, load
 from streams.interfaces.cli.dead_letters import option
 from streams.interfaces.cli.draining import finished, over_budget
 from streams.interfaces.cli.errors import FAILED, OK, SPENT, usage
 from streams.interfaces.cli.expecting import say_expected_of_one
-from streams.interfaces.cli.opening import open_own
+from streams.interfaces.cli.opening import is_missing, open_own
 from streams.interfaces.cli.options import pairs
 from streams.interfaces.cli.output import out, out_json, say
 from streams.interfaces.cli.producing import check_names
@@ -39,6 +39,7 @@ from streams.interfaces.cli.setup import (
     as_cli,
     need_budget_prices,
     need_prices,
+    offered_by,
     policy_of,
     world_of,
 )
@@ -79,10 +80,11 @@ def solve(
     found = policy_of(way.policy, way.profile, settings)
     # Somebody waits at the terminal: a dead endpoint ends the command, where a worker would wait
     # for it.
-    world = world_of(models, patient=False)
+    world = world_of(models, patient=False, offering=(chosen(settings),))
     # What was said last counts most: a policy's own values, then prompts of a file, then --set.
     usual = found.usual(way.profile, world.around.under(settings))
     settings = {**usual, **set_for(found, way.prompts), **settings}
+    need_offered(log, models, settings)
     check_names(way, whose.tenant)
     typed = given_type(way.answer_type)
     problem = _problem(
@@ -115,12 +117,24 @@ def solve(
         except OutOfBudget as error:
             raise over_budget(error) from error
         journal = opened.journal(solved.episode)
-        code = _tell(log, solved, judgements(journal.values()), world, json)
+        code = _tell(log, solved, journal, json=json)
         # Told as an error after the answer was printed: the best so far is a result, and that a
         # limit ended it is what a script has to know.
         if code == SPENT:
             raise spent(solved.episode, journal, solved.closed, option(log))
     return code
+
+
+def need_offered(log: str | None, models: Models, settings: Mapping[str, Any]) -> None:
+    """Raises a usage error where a backbone is named that is not offered, unless its answer may be on the log."""
+    name, offered = chosen(settings), offered_by(models)
+    if name is not None and name not in offered and is_missing(log):
+        raise usage(
+            f"not offered here; {meant(name, offered)}",
+            field="--set backbone",
+            error="backbone.unknown",
+            hint=f"Offer it: --offer {name}=BACKBONE",
+        )
 
 
 def _problem(text: str, **given: Any) -> Problem:
@@ -187,7 +201,7 @@ def say_known(episode: str, journal: Mapping[str, Event], problem: Problem, worl
         return
     told = [("limits", worded(opened.limits), worded(problem.limits))]
     with suppress(Lacking):  # what is known is told without the backbone that gave it
-        told.append(("backbone", opened.backbones, world.terms(problem).backbones))
+        told.append(("backbone", opened.backbones, world.terms(chosen(problem.settings)).backbones))
     for name, before, now in told:
         if before != now:
             say(f"  its {name} then: {before}; not used: {now}")
@@ -241,22 +255,24 @@ def told(steps: Sequence[tuple[str, Event]]) -> str:
     return f"{at:>8}  {row.asked:<12} replied  {'tokens unknown' if unknown else tokens}{took}"
 
 
-def _tell(log: str | None, solved: Solved, judged: Judgements, world: World, json: bool) -> int:
+def _tell(log: str | None, solved: Solved, journal: Mapping[str, Event], *, json: bool) -> int:
+    opened, judged = journal.get("opened"), judgements(journal.values())
+    simulated = isinstance(opened, EpisodeOpened) and SIMULATED in opened.backbones
     closed = solved.closed
     plain = None if closed.answer is None else shown(closed.answer)
     if json:
         body = closed.told() | {"plain": plain}
         del body["items"]
-        who = {"episode": solved.episode, "simulated": world.simulated, "known": solved.known}
+        who = {"episode": solved.episode, "simulated": simulated, "known": solved.known}
         told = {**who, **body}
         out_json({**told, "judgements": structs.asdict(judged)})
     else:
         if plain is not None:
             out(plain)
         said = sure(closed.confidence, closed.confidence_source, closed.calibrated)
-        simulated = " SIMULATED" if world.simulated else ""
         calls = plural(closed.usage.calls, "call")
-        say(f"{closed.status} by {closed.ended_by}, {said}, {calls}{simulated}")
+        marked = " SIMULATED" if simulated else ""
+        say(f"{closed.status} by {closed.ended_by}, {said}, {calls}{marked}")
         if judged.unread:
             say(f"  {words(judged)}: metalogue show says what came instead")
         say(f"  metalogue show {solved.episode}{option(log)}")

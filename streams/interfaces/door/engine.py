@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from schemas.problem import Profile
-from schemas.settings import BACKBONE, meant
+from schemas.settings import BACKBONE, chosen, meant
 from streams.core.backbone import BackboneError
 from streams.engine.policies import find
 from streams.interfaces.cli.opening import log_path, open_own
@@ -194,8 +194,8 @@ class Engine(Client):
         if self._world is None:
             return
         of_type("settings", way.settings, Mapping)
-        name = way.settings.get(BACKBONE)
-        if isinstance(name, str) and name not in self._world.offered:
+        name = chosen(way.settings)
+        if name is not None and name not in self._world.offered:
             what = f"not offered here; {meant(name, self._world.offered)}"
             raise Error(what, code="backbone.unknown", field=f"settings.{BACKBONE}")
         if way.cost_limit is not None:

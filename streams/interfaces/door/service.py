@@ -15,7 +15,7 @@ from typing import Any
 from schemas.answer import Answer
 from schemas.identity import requoted
 from schemas.problem import ID_CHARS
-from schemas.settings import BACKBONE, meant
+from schemas.settings import BACKBONE, chosen, meant
 from streams.interfaces.door.access import AGAIN_S, Access, Guest, Refused
 from streams.interfaces.door.asking import Way
 from streams.interfaces.door.client import Client
@@ -73,10 +73,9 @@ class Service:
             return self.policy(name, field="model", lists=lists), None
         return policy, backbone
 
-    def need_offered(self, backbone: Any, field: str = f"settings.{BACKBONE}") -> None:
+    def need_offered(self, backbone: str | None, field: str = f"settings.{BACKBONE}") -> None:
         """Raise an ``Error`` where a problem would be answered by what the operator did not list."""
-        # What is no text is told of as what it is: a setting with a wrong value.
-        if isinstance(backbone, str) and backbone not in self.offer.backbones:
+        if backbone is not None and backbone not in self.offer.backbones:
             what = f"not offered here; {meant(backbone, self.offer.backbones)}"
             raise Error(what, code="backbone.unknown", field=field)
 
@@ -93,7 +92,7 @@ class Service:
         self, guest: Guest, text: str, id: str, policy: str, *, new: bool, **way: Any
     ) -> Handle:
         """Put a guest's problem within its limits and in its memory. Raises ``Refused`` where too many wait."""
-        self.need_offered(way.get("settings", self.client.way.settings).get(BACKBONE))
+        self.need_offered(chosen(way.get("settings", self.client.way.settings)))
         known: dict[str, Any] = {
             name: most
             for name, most in (

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from schemas.answer import Answer
 from schemas.faults import first_fault
 from schemas.problem import Problem, Profile
+from schemas.settings import chosen
 from streams.answering.budgets import OutOfBudget
 from streams.answering.world import World
 from streams.core.backbone import BackboneError
@@ -132,16 +133,16 @@ async def asolve(
     put = _problem(Asked.of(problem, answer_type=typed), typed, way, found)
     with in_our_words(), ExitStack() as place:
         # A log all the same: an answer is made from its record, and nothing here works without one.
-        url = log
-        if url is None:
+        if log is None:
             folder = place.enter_context(tempfile.TemporaryDirectory(prefix="metalogue-"))
-            url = f"sqlite:{Path(folder) / 'log.db'}"
-        world = world_of(models_of(backbone, roles, prices), patient=False)
+            log = f"sqlite:{Path(folder) / 'log.db'}"
+        models = models_of(backbone, roles, prices)
+        world = world_of(models, patient=False, offering=(chosen(way.settings),))
         try:
             # Before the first call: a limit of cost without a price would limit nothing.
             if cost_limit is not None:
                 need_prices(world, "cost_limit", way.settings)
-            with closing(open_own(url)) as opened:
+            with closing(open_own(log)) as opened:
                 solved = await solve_on(opened, found, as_usual(put, found, world), world)
                 answer = answer_of(opened, solved.episode)
         except (BackboneError, OutOfBudget) as error:

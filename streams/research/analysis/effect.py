@@ -13,7 +13,7 @@ from schemas.identity import address_order, is_numbered
 from schemas.usage import Usage, total
 from streams.engine.learner import Learner
 from streams.engine.policies import find
-from streams.replay.change import Change
+from streams.replay.change import Change, as_chosen
 from streams.replay.fork import Forked, forked_work, run_fork
 from streams.research.analysis.cases import RIGHT
 from streams.research.analysis.statistics import mcnemar, paired_interval
@@ -116,7 +116,8 @@ async def without(
     """The probe of one episode: from its first question on, with the item out of its memory version."""
     # From the very first question on: an item that was recalled may have worked in any of them.
     first = min(filter(is_numbered, log.journal(case.episode)), key=address_order)
-    change = Change(at=first, without=(item,), purpose="effect")
+    same = as_chosen(world, case.problem.settings)
+    change = Change(at=first, settings=same, without=(item,), purpose="effect")
     work, record = forked_work(log, find, case.episode, change, world, learner)
     probe = await run_fork(log, work, change, record, world)
     # Where nobody judged the episode nobody judges its probe: half a pair says nothing.

@@ -14,7 +14,7 @@ from schemas.problem import Limits
 from streams.core.grants import NO_GRANT
 from streams.engine.learner import Learner
 from streams.engine.policies import find
-from streams.replay.change import Change
+from streams.replay.change import Change, as_chosen
 from streams.replay.fork import Forked, forked_work, run_fork
 from streams.runtime.embedded.records import learned
 
@@ -36,7 +36,7 @@ async def shadow(
     # A search without a limit takes `primary_calls` as its own; one with neither gets a bound that
     # no run comes near, because a shadow run that never ends would say nothing.
     own = min(x for x in (settings.primary_calls, granted, 1 << 20) if x is not None)
-    values = {"shadow_from": node, "primary_calls": own}
+    values = {"shadow_from": node, "primary_calls": own} | as_chosen(world, case.problem.settings)
     # Twice: what the episode had spent up to the prune
     # is on its record, and counts against the limit.
     limits = Limits(calls=2 * own + settings.fallback_samples)

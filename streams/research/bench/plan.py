@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from types import MappingProxyType
 from typing import Any
 
 import orjson
@@ -21,6 +22,7 @@ from handlers.policies.base import Policy
 from handlers.policies.meta_reasoner.measure import training_sample
 from schemas.identity import digest
 from schemas.problem import Limits, Problem
+from schemas.settings import chosen
 from streams.producing.perturbing import Perturbation
 from streams.producing.produce import Plan
 from streams.producing.sources import BadLine, SourceLine, built_in, lines_of, parse
@@ -277,8 +279,11 @@ class Planner:
         options: Options,
         find: Find,
         backbones: str,
+        offered: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.recipe, self.sources, self.find, self.backbones = recipe, found, find, backbones
+        self.offered = offered
+        """The same of runs that choose one of the backbones that are offered, by its name."""
         self.options, self.seeds = options, recipe.seeds[: options.seeds]
         self.absent = set[str]()
         """Policies that the recipe names and this build lacks."""
@@ -320,7 +325,9 @@ class Planner:
             self.recipe.profile,
             values,
         ]
-        asked += [self._limits(run).model_dump(exclude_none=True), run.order, seed, self.backbones]
+        other = chosen(values)
+        who = self.backbones if other is None else self.offered.get(other, other)
+        asked += [self._limits(run).model_dump(exclude_none=True), run.order, seed, who]
         asked += [run.matched and [run.matched.of, self.recipe.runs[run.matched.run].settings]]
         asked += [source.perturb] if source.perturb is not None else []
         before = self._before(run.continues, seed)

@@ -12,6 +12,7 @@ from schemas.events.episode import Completed
 from schemas.questions import Complete
 from streams.answering.backbones.recorded import key_of, line
 from streams.core.backbone import ModelReply, ModelRequest
+from streams.engine.episode import Work
 from streams.engine.policies import find
 from streams.research.training.groups import calls_of, work_of
 from streams.runtime.embedded.log import SqliteLog
@@ -39,8 +40,30 @@ class Recording:
     """Episodes that this build cannot run again, so that nobody knows what they asked."""
 
 
-def recording(log: SqliteLog, policy: str | None = None, seed: int | None = None) -> Recording:
-    """The replies of a log's closed episodes, of those of one policy or seed where that is asked for.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Only:
+    """The episodes that are meant; none of it means all."""
+
+    policy: str | None = None
+    seed: int | None = None
+    backbone: str | None = None
+    """The name that their problems chose it by, or a part of what their records call it, as ``gpt-4o-mini``."""
+
+    def means(self, work: Work) -> bool:
+        """Whether an episode is one of them."""
+        problem, opened = work.admitted.problem, work.opened
+        return (
+            self.policy in (None, opened.policy)
+            and self.seed in (None, problem.seed)
+            and (
+                self.backbone in (None, work.settings.backbone)
+                or (self.backbone or "") in opened.backbones
+            )
+        )
+
+
+def recording(log: SqliteLog, only: Only = Only()) -> Recording:
+    """The replies of a log's closed episodes, of those that are asked for.
 
     Raises ``Twice``, and nobody has to guess, where two episodes had different replies to one prompt.
     """
@@ -52,10 +75,7 @@ def recording(log: SqliteLog, policy: str | None = None, seed: int | None = None
         if work is None:
             left_out += 1
             continue
-        if policy not in (None, work.opened.policy) or seed not in (
-            None,
-            work.admitted.problem.seed,
-        ):
+        if not only.means(work):
             continue
         for _, question, said in calls_of(work):
             at = key_of(question.messages()), question.draw

@@ -16,7 +16,7 @@ from schemas.identity import digest, episode_id, names_a_file, run_id, scope_id
 from schemas.letters import errors_of
 from schemas.problem import Problem
 from schemas.record import Record
-from schemas.settings import BACKBONE, BadSetting, meant
+from schemas.settings import BACKBONE, BadSetting, chosen, meant
 from schemas.subjects import subject_of
 from schemas.written import problem_of
 from streams.engine.episode import settings_of
@@ -83,12 +83,12 @@ def as_usual(problem: Problem, usual: Usual) -> Problem:
     return problem.model_copy(update={"settings": {**usual(problem), **problem.settings}})
 
 
-def need_offered(problem: Problem, offered: Collection[str]) -> None:
+def need_offered(policy: Policy[Any] | None, problem: Problem, offered: Collection[str]) -> None:
     """Raises ``BadSetting`` where a problem chooses a backbone that its worker does not offer."""
-    chosen = problem.settings.get(BACKBONE)
-    # What is no text either is told of as the setting's wrong value.
-    if isinstance(chosen, str) and chosen not in offered:
-        raise BadSetting(f"settings.{BACKBONE}: not offered here; {meant(chosen, offered)}")
+    # Only who has the policy knows what it usually chooses.
+    name = chosen(problem.settings) if policy is None else settings_of(policy, problem).backbone
+    if name is not None and name not in offered:
+        raise BadSetting(f"settings.{BACKBONE}: not offered here; {meant(name, offered)}")
 
 
 def placed(
@@ -212,8 +212,8 @@ class Intake:
         problem: Problem | None = None
         try:
             problem = as_usual(problem_of(value), self.usual)
-            need_offered(problem, self.offered)
             scope, policy = placed(self.find, problem, self.default_policy, headers.get(SCOPE))
+            need_offered(policy, problem, self.offered)
             if policy is not None:
                 source = policy.warm_source(settings_of(policy, problem))
                 # Erasing a subject erases its own scopes alone: what it taught may stand in no

@@ -18,6 +18,7 @@ from state.journal import Recorder
 from streams.answering.world import World
 from streams.core.closing import Closing
 from streams.core.drive import Run, Waiting
+from streams.engine.episode import settings_of
 from streams.engine.policies import find
 from streams.engine.running import run_episode
 from streams.runtime.embedded.intake import episode_of, scope_of
@@ -95,7 +96,9 @@ async def solve_on(
         if not isinstance(admitted, ProblemAdmitted):
             admitted = ProblemAdmitted(problem=problem, scope=scope_of(policy, problem), offset=0)
         opened = journal.get("opened")
-        world.terms(admitted.problem)  # raises before anything is on the log
+        world.terms(
+            settings_of(policy, admitted.problem).backbone
+        )  # raises before anything is on the log
         # A killed owner may have begun it under other limits. They stand, since its replies were given under them.
         if not isinstance(opened, EpisodeOpened):
             told.begins(log)

@@ -66,8 +66,8 @@ def asked(
         problem = with_known_type(problem, None if label is None else label.reference)
         problem = as_usual(problem, usual)
         scope_told = dict(headers).get(f"ce_{SCOPE}", b"").decode("utf-8", "replace")
-        need_offered(problem, offered)
-        scope, _ = placed(find, problem, default_policy, scope_told)
+        scope, policy = placed(find, problem, default_policy, scope_told)
+        need_offered(policy, problem, offered)
         kept = carried(headers)
     except ValidationError as error:
         raise Refused("input.field", told(error)) from error

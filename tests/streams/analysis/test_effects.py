@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -250,21 +251,25 @@ class Runs:
         return Forked("f/1", closed(self.answer), 0, WORTH)
 
 
+@pytest.mark.parametrize("offered", [{"mini": "m"}, {}])
 @pytest.mark.parametrize(
     ("outcome", "pair"),
     [("wrong", (False, True)), ("right", (True, True)), ("unknown", (None, None))],
 )
 def test_a_probe_goes_its_own_way_from_the_first_question_on(
-    monkeypatch: pytest.MonkeyPatch, outcome: Any, pair: tuple[Any, Any]
+    monkeypatch: pytest.MonkeyPatch, outcome: Any, pair: tuple[Any, Any], offered: dict[str, str]
 ) -> None:
     runs = Runs(monkeypatch, effect, "42")
     journal = {"opened": OPENED, "10.0.0": reply(), "2.0.0": reply(), "closed": closed()}
     log: Any = SimpleNamespace(journal=always(journal))
-    world: Any = SimpleNamespace(description="m", grant="g")
+    world: Any = SimpleNamespace(offered=offered)
     cases = [case(at, outcome, reference="42", answer="41", usage=Usage(calls=9)) for at in "ab"]
+    chose = {"settings": {"backbone": "mini"}}
+    cases = [replace(each, problem=each.problem.model_copy(update=chose)) for each in cases]
     found = asyncio.run(effect.effect(log, cases, "L1", world))
-    change = Change(at="2.0.0", without=("L1",), purpose="effect")
-    assert runs.changes == [(each.episode, change, ("m", "g", "learned")) for each in cases]
+    same = chose["settings"] if offered else {}
+    change = Change(at="2.0.0", settings=same, without=("L1",), purpose="effect")
+    assert runs.changes == [(each.episode, change, (world, "learned")) for each in cases]
     assert runs.learned.times == 1
     assert [(p.episode, p.right_with, p.right_without, p.calls_with) for p in found.pairs] == [
         (each.episode, *pair, 9) for each in cases

@@ -372,9 +372,10 @@ def test_a_shadow_run_has_calls_of_its_own_beside_those_of_its_episode(
     monkeypatch.setattr(shadowing, "run_fork", run)
     pruned = [NodePruned(round=1, node=f"1.{at}.0", value=0.1) for at in range(2)]
     made = put("a", "wrong", [reply("thinker"), *pruned], opened={"limits": Limits(calls=granted)})
-    values = {**settings, "fallback_samples": 3}
+    # Of a search that another backbone answered, that one is asked.
+    values = {**settings, "fallback_samples": 3, "backbone": "mini"}
     problem = made.problem.model_copy(update={"settings": values})
-    world: Any = SimpleNamespace(description="m")
+    world: Any = SimpleNamespace(offered={"mini": "m"})
     log: Any = None
     cases = [replace(made, problem=problem), put("b", "wrong", [reply("thinker")])]
     found: Any = asyncio.run(shadowing.audit(log, cases, world))
@@ -385,10 +386,10 @@ def test_a_shadow_run_has_calls_of_its_own_beside_those_of_its_episode(
             "p/d/a/0",
             Change(
                 at=at,
-                settings={"shadow_from": node, "primary_calls": own},
+                settings={"shadow_from": node, "primary_calls": own, "backbone": "mini"},
                 limits=Limits(calls=2 * own + 3),
             ),
-            ("m", NO_GRANT, "learned"),
+            (world, "learned", NO_GRANT),
         )
         for at, node in (("2.0.0", "1.0.0"), ("3.0.0", "1.1.0"))
     ]

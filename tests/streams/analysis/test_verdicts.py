@@ -104,7 +104,7 @@ def test_a_judge_sees_an_answer_and_its_references_and_nothing_of_how_it_came_ab
     monkeypatch.setattr(module, "run_fork", run)
     journal = dict.fromkeys(("opened", "10.0.0", "2.0.0", "closed"))
     log: Any = SimpleNamespace(journal=always(journal))
-    world: Any = SimpleNamespace(description="m", grant="g")
+    world: Any = SimpleNamespace(offered={})
     cases = [open_case(name, reference=reference) for name in "ab"]
     found: Any = asyncio.run(judge(log, cases, world, print))
     assert found == ["verdict 1", "verdict 2"]
@@ -112,7 +112,7 @@ def test_a_judge_sees_an_answer_and_its_references_and_nothing_of_how_it_came_ab
         at="2.0.0", settings={"answer": "physics", "references": put}, policy="answer_judge",
         limits=Limits(calls=2), purpose="judge",
     )  # fmt: skip
-    assert made == [(each.episode, change, ("m", "g", "learned")) for each in cases]
+    assert made == [(each.episode, change, (world, "learned")) for each in cases]
     assert read.times == 1
     assert ran == [(Limits(calls=2), None, change, "record", print)] * 2
 
@@ -137,7 +137,7 @@ def test_not_all_of_many_answers_are_put_to_a_judge_at_once(
     monkeypatch.setattr(module, "forked_work", work)
     monkeypatch.setattr(module, "run_fork", run)
     log: Any = SimpleNamespace(journal=always({"1.0.0": None}))
-    world: Any = SimpleNamespace(description="m", grant="g")
+    world: Any = SimpleNamespace(offered={})
     cases = [open_case(str(at)) for at in range(20)]
     found: Any = asyncio.run(judge(log, cases, world, print))
     assert found == [each.episode for each in cases], "in the order in which they were asked"

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +15,27 @@ import openai
 import pytest
 from metalogue import Client, Engine
 
-from handlers.policies.base import Around
+from handlers.policies.base import Around, Policy
+from handlers.policies.baselines.chain import ChainSettings
 from schemas.events.episode import EpisodeOpened
 from schemas.price import Price
 from schemas.problem import Limits, Problem
+from state.folds.memory import MemoryFold
 from streams.answering.backbones.rehearsal import Options, Rehearsal
 from streams.answering.embedders.hashed import HashedEmbedder
 from streams.answering.world import World
 from streams.core.grants import Lacking
-from streams.engine.policies import find
+from streams.engine.policies import SHELF, find
+from streams.engine.scopes import scope_made
 from streams.interfaces.door.errors import Error
 from streams.replay.verify import Verifier
+from streams.runtime.embedded.intake import scope_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.worker import Worker
-from tests.endpoint import Endpoint
+from tests.endpoint import Endpoint, fails, whole
 from tests.pace import soon
 from tests.streams.cli.calling import call
+from tests.streams.door.conftest import knows
 from tests.streams.door.served import ASKED, LOG, served
 from tests.surroundings import Serve
 
@@ -134,22 +140,17 @@ def world(offers: Mapping[str, int], **given: Any) -> World:
     return World(own, HashedEmbedder(), offered=offered, **given)
 
 
-def chose(name: str | None, **more: Any) -> Problem:
-    settings = {} if name is None else {"backbone": name}
-    return Problem(id="a", problem=SUM, domain="default", settings=settings, **more)
-
-
 def test_what_is_chosen_answers_in_the_place_of_the_usual_one_and_of_no_role_with_its_own() -> None:
     here = world({"mini": 3})
     cast = here.cast("mini")
     assert cast["*"] is here.offered["mini"]
     assert cast["monitor"] is here.backbones["monitor"]
-    own, mini = here.terms(chose(None)), here.terms(chose("mini"))
+    own, mini = here.terms(None), here.terms("mini")
     assert own.backbones == here.description
     assert "seed=3" in mini.backbones
     assert "monitor=" in mini.backbones
     with pytest.raises(Lacking, match="not offered here"):
-        here.terms(chose("other"))
+        here.terms("other")
 
 
 def test_its_price_is_the_one_that_a_limit_of_cost_is_kept_by() -> None:
@@ -159,9 +160,9 @@ def test_its_price_is_the_one_that_a_limit_of_cost_is_kept_by() -> None:
     names = {seed: Rehearsal(Options(seed=seed)).name for seed in (1, 2, 3)}
     book = {name: priced(seed) for seed, name in names.items()}
     here = world({"mini": 3}, prices=book, limits=Limits(cost=1.0))
-    assert here.terms(chose("mini")).grant.prices == {"*": priced(3), "monitor": priced(2)}
-    assert here.terms(chose(None)).grant.prices == {"*": priced(1), "monitor": priced(2)}
-    assert here.terms(chose("mini")).grant.limits == Limits(cost=1.0)
+    assert here.terms("mini").grant.prices == {"*": priced(3), "monitor": priced(2)}
+    assert here.terms(None).grant.prices == {"*": priced(1), "monitor": priced(2)}
+    assert here.terms("mini").grant.limits == Limits(cost=1.0)
 
 
 def test_what_is_usual_hangs_on_the_price_of_who_answers() -> None:
@@ -248,13 +249,161 @@ def test_solve_says_what_is_wrong_before_anything_is_on_the_log(serve: Serve) ->
     assert wrong.code == 2
     assert "did you mean" in wrong.err or "there are mini" in wrong.err
     assert "--set backbone" in wrong.err
-    with closing(SqliteLog(Path("n.db"))) as log:
-        assert list(log.records()) == []
+    assert not Path("n.db").exists()
     for spelled in ("mini", "mini=", "=openai", "a b=openai", "mini=nosuch:x"):
-        bad = call("solve", SUM, "--log", "sqlite:n.db", "--backbone", "openai", "--offer", spelled)
+        work = ("worker", "--log", LOG, "--backbone", "openai", "--until-idle")
+        bad = call(*work, "--offer", spelled)
         assert (bad.code, "--offer" in bad.err) == (2, True), spelled
     twice = call("solve", SUM, *offer, "--offer", "mini=openai:x", "--log", "sqlite:n.db")
     assert (twice.code, "twice" in twice.err) == (2, True)
+
+
+def test_what_nobody_chose_is_not_made_and_marks_nothing(
+    serve: Serve, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve()
+    monkeypatch.setenv("METALOGUE_OFFERS", '{"far": "anthropic:model", "sim": "rehearsal"}')
+    solve = ("solve", SUM, "--log", LOG, "--backbone", "openai")
+    told = call(*solve, "--json").json
+    assert (told["answer"], told["simulated"]) == ("42", False)
+    assert call(*solve, "--set", "backbone=sim", "--json").json["simulated"]
+    needed = call(*solve, "--set", "backbone=far")
+    assert (needed.code, "--offer far" in needed.err) == (5, True)
+
+
+async def answer_of(engine: Engine, problem: str, **settings: str) -> str | None:
+    """The answer to a problem under these settings."""
+    handle = await engine.submit(problem, settings=settings)
+    async with asyncio.timeout(soon(30.0)):
+        return (await handle.answer()).answer
+
+
+def test_one_that_cannot_be_asked_stops_nobody_who_did_not_ask_for_it(
+    serve: Serve, caplog: pytest.LogCaptureFixture
+) -> None:
+    serve(
+        lambda asked: (
+            fails(401, message="wrong key") if asked.body["model"] == "gone" else knows(asked)
+        )
+    )
+    Path("none.jsonl").write_text("")
+    offers = {"bad": "openai:gone", "past": "recorded:none.jsonl", **OFFERS}
+
+    async def work() -> None:
+        for number in range(2):  # and after a restart, which meets the open ones first
+            async with Engine(LOG, backbone="openai", offers=offers, policy="cot") as engine:
+                for name in ("bad", "past"):
+                    await engine.submit("What is 1 + 1?", settings={"backbone": name})
+                assert await answer_of(engine, f"What is {number} + 2?") == str(number + 2)
+                assert await answer_of(engine, f"What is {number} + 2?", backbone="mini") == str(
+                    number + 2
+                )
+
+    asyncio.run(work())
+    assert "wrong key" in caplog.text
+    assert "no reply to prompt" in caplog.text, "each reason is told, and not the first alone"
+    with closing(SqliteLog(Path("a.db"))) as log:
+        assert len(list(log.messages("answers"))) == 4
+    # Mended, it is answered.
+    serve()
+    assert call("worker", "--until-idle", "--log", LOG, "--backbone", "openai", *(
+        word for name, each in {**OFFERS, "bad": "openai:x", "past": "openai:y"}.items()
+        for word in ("--offer", f"{name}={each}")
+    )).code == 0  # fmt: skip
+    with closing(SqliteLog(Path("a.db"))) as log:
+        assert len(list(log.messages("answers"))) == 6
+        assert Verifier(log, find).run().diverged == []
+
+
+def test_the_usual_one_that_cannot_be_asked_still_ends_the_work(serve: Serve) -> None:
+    serve(lambda asked: fails(401, message="wrong key"))
+    same = ("--backbone", "openai:gone", "--offer", "mini=openai:gone")
+    for setting in ((), ("--set", "backbone=mini")):
+        ended = call("solve", SUM, "--log", LOG, *same, *setting)
+        assert (ended.code, "wrong key" in ended.err) == (5, True)
+
+
+def test_a_name_that_is_no_text_is_refused_as_any_wrong_setting(serve: Serve, folder: Path) -> None:
+    serve()
+    path = folder / "b.db"
+    source = folder / "b.jsonl"
+    lines = [
+        {"id": "a", "problem": SUM, "settings": {"backbone": ["x"]}},
+        {"id": "b", "problem": SUM},
+    ]
+    source.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert call("produce", source, "--log", f"sqlite:{path}").code == 0
+    work = call("worker", "--until-idle", "--backbone", "openai", "--log", f"sqlite:{path}")
+    assert work.code == 0
+    with closing(SqliteLog(path)) as log:
+        ((_, _, headers, _),) = log.messages("dead-letters")
+        assert "settings.backbone: Input should be a valid string" in json.dumps(dict(headers))
+        assert len(list(log.messages("answers"))) == 1
+
+    async def ask() -> Error:
+        async with Engine(LOG, backbone="openai:own", prices={"own": (1.0, 1.0)}) as engine:
+            with pytest.raises(Error) as refused:
+                await engine.submit(SUM, settings={"backbone": ["x"]}, cost_limit=1.0)
+            return refused.value
+
+    assert asyncio.run(ask()).code == "policy.setting"
+
+
+@pytest.mark.parametrize("policy", [each.name for each in SHELF.all()])
+def test_who_answers_tells_no_memories_apart(policy: str) -> None:
+    found = find(policy)
+    plain, other = (
+        Problem(id="a", problem=SUM, domain="default", policy=policy, settings=settings)
+        for settings in ({}, {"backbone": "mini"})
+    )
+    assert scope_of(found, other) == scope_of(found, plain)
+    made = scope_made(found, MemoryFold("s"), "service", {"backbone": "mini"})
+    assert made.settings.backbone is None
+
+
+class Small(ChainSettings):
+    """Settings of a policy that is always answered by one of those that are offered."""
+
+    backbone: str | None = "mini"
+
+
+def test_a_policy_may_choose_for_itself(folder: Path) -> None:
+    path = folder / "b.db"
+    put(path, None)
+    own = replace(find("cot"), settings=Small)
+
+    def by(name: str) -> Policy[Any]:
+        return own
+
+    for here, answered in ((world({}), 0), (world({"mini": 3}), 1)):
+        with closing(SqliteLog(path)) as log:
+            if not answered:
+                worker = Worker(log, here, by)
+                assert list(worker.intake.take()) == [], "refused by its field"
+                continue
+            asyncio.run(Worker(log, here, by).run(until_idle=True))
+            assert ["seed=3" in each for each in opened_by(log).values()] == [True]
+
+
+def test_replies_are_exported_by_who_gave_them(serve: Serve) -> None:
+    serve()
+    offer = ("--offer", "mini=openai:small", "--backbone", "openai:own", "--log", LOG)
+    assert call("solve", SUM, *offer).code == 0
+    serve(lambda asked: whole("Otherwise: \\boxed{42}"))
+    assert call("solve", SUM, *offer, "--set", "backbone=mini").code == 0
+    twice = call("export", "replies", "-", "--log", LOG)
+    assert (twice.code, "--backbone NAME" in twice.err) == (2, True)
+    for name, text in (("own", "It comes to"), ("mini", "Otherwise"), ("small", "Otherwise")):
+        (line,) = call("export", "replies", "-", "--log", LOG, "--backbone", name).lines
+        assert text in line
+
+
+def test_doctor_asks_each_that_is_offered_once(serve: Serve) -> None:
+    endpoint = serve()
+    tried = ("doctor", "--backbone", "openai:own", "--offer", "mini=openai:small", "--for", "cot")
+    found = call(*tried, "--try", "--json").json["roles"]
+    assert [each["offer"] for each in found] == [None] * (len(found) - 1) + ["mini"]
+    assert models_of(endpoint) == {"own", "small"}
 
 
 def test_a_fork_is_answered_by_whom_it_names(serve: Serve) -> None:

@@ -59,7 +59,7 @@ class MemoryStore:
     def policy(self, admitted: ProblemAdmitted) -> Policy[Any]:
         return find(self.name)
 
-    def terms(self, problem: Problem) -> Terms:
+    def terms(self, chosen: str | None) -> Terms:
         return Terms("rehearsal (SIMULATED)")
 
     def memories(self, scope: str) -> Mapping[int, Memory]:

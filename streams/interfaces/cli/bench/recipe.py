@@ -101,6 +101,7 @@ class Wanted:
         said: list[tuple[str, Any]] = [
             ("--backbone", models.backbone),
             *(("--role", each) for each in models.roles),
+            *(("--offer", each) for each in models.offered),
             *(("--price", each) for each in models.prices),
             ("--model", models.model),
             ("--base-url", models.base_url),
@@ -171,7 +172,8 @@ def run(wanted: Wanted, printed: Printed) -> int:
     world = world_of(wanted.models)
     try:
         found = sources(recipe, wanted.options)
-        planner = Planner(recipe, found, wanted.options, find, world.description)
+        others = {name: world.terms(name).backbones for name in world.offered}
+        planner = Planner(recipe, found, wanted.options, find, world.description, others)
         stages = planner.stages()
     except ValueError as error:
         raise usage(str(error), field="RECIPE", error="bench.recipe") from error

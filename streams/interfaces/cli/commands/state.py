@@ -62,6 +62,7 @@ TAKEN_BY = {
     "--sign": ("evidence",),
     "--of": ("replies",),
     "--seed": ("replies",),
+    "--backbone": ("replies",),
 }
 """Which kinds of export take an argument."""
 OneEpisode = Annotated[
@@ -84,6 +85,10 @@ OfPolicy = Annotated[
 ]
 OfSeed = Annotated[
     Optional[int], typer.Option("--seed", metavar="N", help="With replies: of problems of it.")
+]
+ByBackbone = Annotated[
+    Optional[str],
+    typer.Option("--backbone", metavar="NAME", help="With replies: of episodes that it answered."),
 ]
 
 
@@ -110,6 +115,7 @@ def export(
     sign: Sign = None,
     of: OfPolicy = None,
     seed: OfSeed = None,
+    backbone: ByBackbone = None,
     own: Own = [],  # noqa: B006
     json: Json = False,
 ) -> int:
@@ -122,7 +128,8 @@ def export(
     # to be signed, or of one episode alone, must not look as if it were.
     kind = folder if folder in ("grpo", "evidence", "replies") else "folder"
     scored = reward if reward != "exact_match" else None
-    for name, given in zip(TAKEN_BY, (file, episode, scored, to, sign, of, seed), strict=True):
+    said = (file, episode, scored, to, sign, of, seed, backbone)
+    for name, given in zip(TAKEN_BY, said, strict=True):
         if given is not None and kind not in TAKEN_BY[name]:
             from streams.interfaces.cli.errors import usage
 
@@ -134,8 +141,10 @@ def export(
         return groups(log, file or "-", reward=reward, json=json)
     if folder == "replies":
         from streams.interfaces.cli.export_replies import export as replies
+        from streams.research.training.recording import Only
 
-        return replies(log, file or "-", policy=of, seed=seed, json=json)
+        only = Only(policy=of, seed=seed, backbone=backbone)
+        return replies(log, file or "-", only, json=json)
     if folder == "evidence":
         from streams.interfaces.cli.packing import export as pack
         from streams.interfaces.cli.packing import need_file

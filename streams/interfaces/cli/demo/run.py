@@ -61,7 +61,7 @@ def world_described(models: Models) -> str:
     from streams.core.backbone import BackboneError
 
     try:
-        return world_of(models).description
+        return world_of(models, offering=()).description
     except BackboneError as error:
         raise as_cli(error) from error
 

@@ -67,6 +67,8 @@ class Tried:
 
     specimen: Specimen
     backbone: Backbone
+    offer: str | None = None
+    """The name under which the backbone is offered, where it is not that of the role."""
     read: Read = field(default_factory=lambda: Read("not read"))
     asked: set[str] = field(default_factory=set[str])
     """Parameters that its calls were meant to have."""
@@ -85,6 +87,7 @@ class Tried:
             "role": self.specimen.role,
             "template": self.specimen.template,
             "backbone": self.backbone.name,
+            "offer": self.offer,
             "read": self.read.how,
             "reason": self.reason,
             "values": dict(self.read.values),
@@ -101,6 +104,8 @@ class Tried:
         name = self.specimen.role
         if self.specimen.template != name:
             name += f" ({self.specimen.template})"
+        if self.offer is not None:
+            name += f" by {self.offer}"
         values = ", ".join(f"{label}={value}" for label, value in self.read.values.items())
         said = "; ".join(part for part in (self.read.how, self.reason) if part)
         # A value is shown short: it is there to be recognised, and --json has all of it.
@@ -131,11 +136,14 @@ def attempt(models: Models, policies: Sequence[str], *, ask: bool, json: bool) -
     chosen = [each for each in specimens() if not policies or each.role in wanted]
     if not chosen:
         raise usage(f"no role of {', '.join(policies)} is known here", field="--for")
-    expected = expectation(world, chosen)
+    tries = [Tried(each, _backbone(world, each.role)) for each in chosen]
+    # One question shows whether it can be asked at all: what is offered may be many.
+    tries += [Tried(chosen[0], each, name) for name, each in world.offered.items()]
+    expected = expectation(world, tries)
     if not json:
         say(f"{world.description}: {expected.told()}" if ask else "nothing is asked without --try")
     try:
-        tried = asyncio.run(world.during(_exchanges(world, chosen if ask else [])))
+        tried = asyncio.run(world.during(_exchanges(world, tries if ask else [])))
     except BackboneError as error:
         raise as_cli(error) from error
     _tell(world, expected, tried, json=json)
@@ -143,16 +151,16 @@ def attempt(models: Models, policies: Sequence[str], *, ask: bool, json: bool) -
     return FAILED if any(each.read.how == "not read" for each in tried) else OK
 
 
-def expectation(world: World, chosen: Iterable[Specimen]) -> Expected:
+def expectation(world: World, tries: Iterable[Tried]) -> Expected:
     """What the calls take at most, and the first ones as a rule."""
     # The bound must hold: every reply at its cap, and every role asked twice. A second prompt holds
     # the first one and the reply that could not be read, hence twice the prompt and the cap once.
     prompts = replies = calls = 0
     cost: float | None = 0.0
     unpriced: list[str] = []
-    for each in chosen:
-        backbone = _backbone(world, each.role)
-        question = next(each.ask())
+    for each in tries:
+        backbone = each.backbone
+        question = next(each.specimen.ask())
         assert isinstance(question, Complete)
         messages = question.messages()
         prompt = prompt_estimate(sum(len(text) for _, text in messages), len(messages))
@@ -173,9 +181,8 @@ def _sampling(question: Complete) -> Sampling:
     return capped(question.sampling, question.sampling.max_tokens or CAP)
 
 
-async def _exchanges(world: World, chosen: Sequence[Specimen]) -> list[Tried]:
+async def _exchanges(world: World, tried: Sequence[Tried]) -> Sequence[Tried]:
     """The first alone, so that a wrong key or a refused parameter is met once; the others beside each other."""
-    tried = [Tried(each, _backbone(world, each.role)) for each in chosen]
     for each in tried[:1]:
         await _exchange(world, each)
     await asyncio.gather(*(_exchange(world, each) for each in tried[1:]))

@@ -16,6 +16,7 @@ from schemas.outcome import Status
 from schemas.problem import ID_CHARS, PROBLEM_CHARS, Name, ProblemId, ProblemText, Seed
 from schemas.record import Record
 from schemas.settings import BACKBONE
+from streams.core.grants import SIMULATED
 from streams.interfaces.door.access import Guest
 from streams.interfaces.door.client import REASON_CHARS
 from streams.interfaces.door.errors import Error
@@ -25,8 +26,6 @@ from streams.runtime.embedded.solving import text_id
 from streams.views.states import ASKING
 
 MOST_LESSONS = 50
-SIMULATED = "SIMULATED"
-"""What the names of an episode's backbones hold where a simulator is among them."""
 Progress: TypeAlias = Callable[[Record], Awaitable[None]]
 """Is called with each record of an episode as it is written."""
 A = TypeVar("A", bound=BaseModel)
