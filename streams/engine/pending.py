@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from schemas.events.episode import ProblemAdmitted
@@ -143,10 +143,10 @@ class Sets:
         here = [group for group in groups if group.seat.partition == partition]
         return [(group.seat.series or "", at) for group in here for at in group.members]
 
-    def without(self, episode: str) -> None:
-        """A member was taken out. A set that has its turn goes on with all of its members."""
-        for group in self.groups.values():
-            if not group.called:
+    def without(self, episode: str, begun: Container[str]) -> None:
+        """A member was taken out. A set that has ``begun`` goes on with all of its members."""
+        for name, group in self.groups.items():
+            if name not in begun:
                 group.members = {at: e for at, e in group.members.items() if e != episode}
 
     def drop(self, partition: int) -> None:

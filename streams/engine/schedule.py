@@ -114,7 +114,7 @@ class Schedule:
         running = self.tasks.get(episode)
         if running is not None:
             running.task.cancel()
-        self.sets.without(episode)
+        self.sets.without(episode, self.tasks)
         self.leave(episode)
         self.changed.set()
 
@@ -182,7 +182,9 @@ class Schedule:
         if self.budgets is None:
             return {}
         said = {each: self.budgets.why(each) or each for each in set(self.unpaid.values())}
-        return {episode: said[tenant] for episode, tenant in self.unpaid.items()}
+        return {
+            e: said[tenant] for name, tenant in self.unpaid.items() for e in self._members([name])
+        }
 
     def _next_twin(self, episode: str) -> None:
         """A problem that was put on two partitions has its turn on the second after the first."""
@@ -233,12 +235,25 @@ class Schedule:
 
     def waiting(self) -> Iterator[tuple[str, PendingEpisode]]:
         """Episodes that wait for a memory version, for a person, or for their tenant's next day."""
-        asleep = (sorted(self.asleep), list(self.unpaid), list(self.lacking))
-        for blocked in (*self.blocked.values(), self.sets.waiting(), *asleep):
+        asleep = self._members((*sorted(self.asleep), *self.unpaid, *self.lacking))
+        for blocked in (*self.blocked.values(), self.sets.waiting(), asleep):
             for episode in blocked:
                 seat = self.seats.get(episode)
                 if seat is not None:
                     yield episode, seat
+
+    def _members(self, names: Iterable[str]) -> Iterator[str]:
+        """The episodes that these stand for: a set waits under its own name for all of its members."""
+        for name in names:
+            yield from self.sets.members(name) or (name,)
+
+    def resting(self, partition: int) -> Iterator[tuple[str, int]]:
+        """Series and places in a partition whose episodes wait for a person, another day, or what is not here."""
+        # They have come, and settling must not take them for places that nobody fills.
+        for name in self._members((*self.asleep, *self.unpaid, *self.lacking)):
+            seat = self.seats.get(name)
+            if seat is not None and seat.partition == partition and seat.position is not None:
+                yield seat.series or "", seat.position
 
     @property
     def blocked_now(self) -> int:
@@ -321,6 +336,9 @@ class Schedule:
                 running.task.cancel()
         self.seats = {e: s for e, s in self.seats.items() if s.partition != partition}
         self.ready.keep(self.seats)
+        # Else one that comes back to us is in it twice, and counts as two that wait.
+        blocked = ((s, deque(e for e in w if e in self.seats)) for s, w in self.blocked.items())
+        self.blocked = {scope: waiting for scope, waiting in blocked if waiting}
         self.asleep &= self.seats.keys()
         self.unpaid = {e: tenant for e, tenant in self.unpaid.items() if e in self.seats}
         self.lacking = {e: why for e, why in self.lacking.items() if e in self.seats}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from schemas.events.episode import EpisodeAdopted, EpisodeOpened
@@ -67,6 +68,9 @@ def cancel(
         raise _no(episode, "no worker has admitted it yet", "episode.waits", hint)
     # Who says it twice meant the same, and gets no second record.
     if taken_out(log, episode) is not None:
+        # On Kafka the word on its place lies on another topic, and may not have got there.
+        said = islice(voided(log, episode, "cancelled", by=by, reason=reason), 1, None)
+        log.publish(commands=[each for each in said if log.find(each[0], each[1]) is None])
         return False
     opened = journal.get("opened")
     if isinstance(opened, EpisodeOpened) and opened.within is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from hashlib import sha256
 
+from schemas.carried import comes_back
 from schemas.identity import digest
 from schemas.letters import ERRORS, PLAN
 from schemas.problem import Feedback, Problem
@@ -16,7 +17,7 @@ from streams.producing.sources import BadLine, NoSource, SourceLine, lines_of, p
 from streams.producing.traces.taking import Plan as TracePlan
 from streams.producing.traces.taking import Taker
 from streams.producing.typed import need_fit
-from streams.runtime.embedded.intake import episode_of
+from streams.runtime.embedded.intake import SCOPE, episode_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.queries import messages
 from streams.runtime.embedded.queries.letters import TOPIC
@@ -99,5 +100,7 @@ def _problem(log: SqliteLog, letter: DeadLetter, value: bytes) -> bool:
     episode = episode_of(problem, "cot")
     refused = messages.value_of(log, "problems", episode) == letter.value
     key = f"replay/{letter.number}/{digest(value.hex())}" if refused else episode
+    # What its application wants to find on the answer, and the scope of a policy's file: never why it was refused.
+    kept = {n: v for n, v in letter.headers.items() if n == SCOPE or comes_back(n)}
     log.publish([message(each) for each in labels])
-    return log.publish([("problems", key, {}, value)]) == 1
+    return log.publish([("problems", key, kept, value)]) == 1

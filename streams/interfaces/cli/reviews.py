@@ -133,8 +133,6 @@ def item_of(log: SqliteLog, episode: str, thresholds: Thresholds = USUAL) -> Ite
     if waiting is not None:
         return waiting
     row = next(reviews.closed(log, NEWEST, episode), None)
-    if row is None and (answered := _answered(log, episode)) is not None:
-        return answered
     if row is None:
         raise usage(f"{episode} has not ended, and asks nobody", field="ID", error="review.open")
     return _item(row, thresholds)
@@ -151,8 +149,8 @@ def _answered(log: SqliteLog, episode: str) -> Item | None:
 
 
 def waiting_of(log: SqliteLog, episode: str) -> Item | None:
-    """What an open episode asks a person; nothing of one that waits for nobody."""
-    return next(asking(log, NEWEST, episode), None)
+    """What an open episode asks a person, also where somebody spoke whose word nobody has taken up yet."""
+    return next(asking(log, NEWEST, episode), None) or _answered(log, episode)
 
 
 def is_judged(log: SqliteLog, episode: str) -> bool:

@@ -50,6 +50,7 @@ def checkpoint_of(worker: KafkaWorker, owned: Owned, waiting: list[str]) -> dict
         "owing": worker.idle.owing(owned.index),
         "held": sorted(waiting)[:20],
         "gathered": sorted(gathered),
+        "resting": sorted(worker.schedule.resting(owned.index)),
         "parked": [[episode, *astuple(parked[episode])] for episode in sorted(parked)],
         "digest": digest(sorted(fold.open)),
     }

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from state.journal import Fenced
 from streams.engine.schedule import waiting_places
 from streams.engine.settling import Statement, owing
 from streams.runtime.kafka import aio, topics
@@ -77,15 +79,21 @@ class Idle:
         checkpoints = self.worker.view.checkpoints.values()
         return {p for c in checkpoints for name, p in c.get("gathered", ()) if name == series}
 
+    def resting(self, series: str) -> set[int]:
+        """The places of a series whose episodes wait for a person, another day, or what is not there, anywhere."""
+        checkpoints = self.worker.view.checkpoints.values()
+        return {p for c in checkpoints for name, p in c.get("resting", ()) if name == series}
+
     def _owed(self, partition: int) -> Iterator[tuple[Scope, Iterator[Statement]]]:
         """Return what settling would state in the scopes of a partition. Parked and waiting episodes keep their
         places.
         """
-        parked, gathered = self.parked_seats(), lru_cache(self.gathered)
+        parked = self.parked_seats()
+        waiting = lru_cache(lambda series: self.gathered(series) | self.resting(series))
 
         def of(scope: Scope) -> Iterator[Statement]:
             def is_taken(series: str, position: int) -> bool:
-                return (scope.id, series, position) in parked or position in gathered(series)
+                return (scope.id, series, position) in parked or position in waiting(series)
 
             return owing(scope, is_taken)
 
@@ -123,7 +131,9 @@ class Idle:
             # All of it before any is said: each statement moves a window.
             for scope, found in [(scope, [*found]) for scope, found in self._owed(index)]:
                 if found:
-                    await worker.teacher.settle(scope, found)
+                    # A claim that is lost meanwhile is taken anew, and then there is more to say.
+                    with suppress(Fenced):
+                        await worker.teacher.settle(scope, found)
         # Other owners settle what is theirs: their checkpoints tell when they have.
         return not any(c["owing"] for c in worker.view.checkpoints.values())
 

@@ -213,6 +213,9 @@ class KafkaLearner:
                 self.schedule.start(name, self._land(partition, writer), partition)
             except TooLarge as error:
                 self._stall(scope, error)
+                # What was said before it has to go out, or nothing else of this partition is ever settled.
+                name = learning_id(scope.id, 0)
+                self.schedule.start(name, self._land(partition, writer), partition)
 
     def _stall(self, scope: Scope, error: TooLarge) -> None:
         """A scope whose next batch its log cannot take learns no more here; the others do."""

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -135,6 +136,11 @@ def test_a_client_s_message_is_replayed_as_it_was(folder: Path) -> None:
     assert called.out == "replayed 1 known 0 refused 0\n"
     assert work(folder / "a.db", "--policy", "cot", "--policy", "mine.py:MINE") == 0
     assert answered(folder / "a.db") == ["q"]
+    with closing(SqliteLog(folder / "a.db")) as log:
+        ((_, _, headers, _),) = log.messages("answers")
+    assert headers == {"from": "client"}, (
+        "its application finds it by that, and not why it was refused"
+    )
     stats = call("log", "stats", "--json", "--log", "a.db").json
     assert stats["dead_letters"] == 2
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from metalogue import Client, Engine
 
 from streams.interfaces.door.mailbox import Found, Mailbox
+from streams.runtime.embedded.log import SqliteLog
 from tests.pace import soon
 from tests.streams.cli.learned import change
 from tests.streams.cli.test_foreign_messages import PUT
@@ -272,3 +275,30 @@ def test_what_is_solved_while_an_engine_waits_for_it_is_paid_for_once(serve: Ser
 
     assert run(work) == ["2", "2"]
     assert len(endpoint.asked) == 1
+
+
+def test_a_word_that_nobody_can_read_keeps_no_answer_from_its_question(folder: Path) -> None:
+    """It is a dead letter; what a client said then was taken for a verdict on an answer, and woke nobody."""
+
+    async def work() -> str | None:
+        async with Engine(LOG, backbone="rehearsal:seed=7", policy="reviewed") as engine:
+            for number in range(6):
+                await engine.submit(f"What is {number}+{number}?")
+            while not (asked := [i for i in await engine.reviews() if i.asked is not None]):  # noqa: ASYNC110 - asked by another process as a rule
+                await asyncio.sleep(0.05)
+            (question, *_) = asked
+            assert question.asked is not None
+            word = {
+                "episode": question.episode,
+                "review": question.asked.address,
+                "verdict": "maybe",
+            }
+            with closing(SqliteLog(Path("a.db"), writes=True)) as log:
+                log.publish([("feedback", "foreign", {}, json.dumps(word).encode())])
+                while not list(log.messages("dead-letters")):  # noqa: ASYNC110
+                    await asyncio.sleep(0.05)
+            handle = await engine.find(question.episode)
+            await handle.feedback(verdict=True)
+            return (await handle.answer()).status
+
+    assert run(work) == "answered"
