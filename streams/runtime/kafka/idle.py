@@ -84,12 +84,15 @@ class Idle:
         checkpoints = self.worker.view.checkpoints.values()
         return {p for c in checkpoints for name, p in c.get("resting", ()) if name == series}
 
+    def waiting(self, series: str) -> set[int]:
+        """The places of a series that nobody need fill: whoever has them came, and waits."""
+        return self.gathered(series) | self.resting(series)
+
     def _owed(self, partition: int) -> Iterator[tuple[Scope, Iterator[Statement]]]:
         """Return what settling would state in the scopes of a partition. Parked and waiting episodes keep their
         places.
         """
-        parked = self.parked_seats()
-        waiting = lru_cache(lambda series: self.gathered(series) | self.resting(series))
+        parked, waiting = self.parked_seats(), lru_cache(self.waiting)
 
         def of(scope: Scope) -> Iterator[Statement]:
             def is_taken(series: str, position: int) -> bool:
