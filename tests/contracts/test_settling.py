@@ -147,7 +147,7 @@ def test_a_member_that_is_cancelled_before_its_set_begins_is_not_in_it(
 ) -> None:
     world = Later(1)
 
-    async def lived(worker: Any, log: Any, other: Any) -> tuple[str, list[str]]:
+    async def lived(worker: Any, other: Any) -> tuple[str, list[str]]:
         task = asyncio.create_task(worker.run())
         async with asyncio.timeout(soon(60.0)):
             # The first set takes the day's budget, and the second has not begun.
@@ -176,16 +176,16 @@ def test_a_member_that_is_cancelled_before_its_set_begins_is_not_in_it(
         with in_memory(2) as (place, _), closing(KafkaLog(place, tmp_path / "a")) as log:
             set_on(log, 2 * SET, tenant="t")
             worker: Any = KafkaWorker(place, 2, world, ours)
-            gone, rest = asyncio.run(lived(worker, log, lambda: KafkaLog(place, tmp_path / "b")))
+            gone, rest = asyncio.run(lived(worker, lambda: KafkaLog(place, tmp_path / "b")))
             log.refresh()
             ended = {each: set(log.journal(each)) for each in (gone, *rest)}
     else:
         path = tmp_path / "a.db"
-        with closing(SqliteLog(path, create=True)) as log:
-            set_on(log, 2 * SET, tenant="t")
-            worker = Worker(log, world, ours)
-            gone, rest = asyncio.run(lived(worker, log, lambda: SqliteLog(path, writes=True)))
-            ended = {each: set(log.journal(each)) for each in (gone, *rest)}
+        with closing(SqliteLog(path, create=True)) as file:
+            set_on(file, 2 * SET, tenant="t")
+            worker = Worker(file, world, ours)
+            gone, rest = asyncio.run(lived(worker, lambda: SqliteLog(path, writes=True)))
+            ended = {each: set(file.journal(each)) for each in (gone, *rest)}
     assert not {"opened", "closed", "parked.0"} & ended[gone]
     assert all("closed" in ended[each] for each in rest)
 
