@@ -69,7 +69,7 @@ def test_a_role_is_asked_with_its_own_over_everybodys() -> None:
     ("given", "wrong"),
     [
         ({"round": 1}, "settings.round: no such setting; did you mean 'rounds'?"),
-        ({"zzzz": 1}, "settings.zzzz: no such setting; there are parameters, prompts, rounds, share"),
+        ({"zzzz": 1}, "settings.zzzz: no such setting; there are backbone, parameters, prompts, rounds, share"),
         ({"rounds": "many"}, "settings.rounds: Input should be a valid integer"),
         ({"share": float("nan")}, "settings.share: Input should be a finite number"),
         ({"parameters": 3}, "settings.parameters: Input should be a valid dictionary"),
