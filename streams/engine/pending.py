@@ -59,13 +59,20 @@ def seat_of(
 
 @dataclass(slots=True)
 class Group:
-    """A set that is being gathered: its places in the series, and who came, by position."""
+    """A set that is being gathered: its places in the series, and who came and where he sits, by position."""
 
-    seat: PendingEpisode
     places: range
-    members: dict[int, str] = field(default_factory=dict[int, str])
+    members: dict[int, tuple[str, PendingEpisode]] = field(
+        default_factory=dict[int, "tuple[str, PendingEpisode]"]
+    )
     called: bool = False
     """Whether it is complete and has its turn, or had it."""
+
+    @property
+    def seat(self) -> PendingEpisode:
+        """The seat of the set: its first member's, of those that are in it now."""
+        # Not of whoever came first: his place may be void by now, and a void place waits for no version.
+        return replace(self.members[min(self.members)][1], set_size=0)
 
 
 @dataclass(slots=True)
@@ -99,10 +106,10 @@ class Sets:
             shared = [s for s in self.learner.scopes.values() if seat.series in s.window.series]
             told = str(number) if len(shared) == 1 else f"{seat.scope.partition('/')[0]}.{number}"
             name = self.named[seat.scope, series.id, number] = set_id(series.id, told)
-        group = self.groups.setdefault(name, Group(replace(seat, set_size=0), places))
+        group = self.groups.setdefault(name, Group(places))
         if group.called or position in group.members:
             return None
-        group.members[position] = episode
+        group.members[position] = episode, seat
         return name
 
     def complete(
@@ -125,12 +132,12 @@ class Sets:
     def members(self, name: str) -> list[str] | None:
         """The members of a set that has its turn, by position; none if this is no set."""
         group = self.groups.get(name)
-        return None if group is None else [group.members[at] for at in sorted(group.members)]
+        return None if group is None else [group.members[at][0] for at in sorted(group.members)]
 
     def waiting(self) -> list[str]:
         """Members of sets that are not complete."""
         groups = (group for group in self.groups.values() if not group.called)
-        return [episode for group in groups for episode in group.members.values()]
+        return [episode for group in groups for episode, _ in group.members.values()]
 
     def gathered(self, series: str) -> set[int]:
         """The places of a series whose members wait here for the others of their sets."""
@@ -143,11 +150,23 @@ class Sets:
         here = [group for group in groups if group.seat.partition == partition]
         return [(group.seat.series or "", at) for group in here for at in group.members]
 
-    def without(self, episode: str, begun: Container[str]) -> None:
-        """A member was taken out. A set that has ``begun`` goes on with all of its members."""
-        for name, group in self.groups.items():
-            if name not in begun:
-                group.members = {at: e for at, e in group.members.items() if e != episode}
+    def without(
+        self, episode: str, begun: Container[str]
+    ) -> Iterator[tuple[str, PendingEpisode | None]]:
+        """Take a member out; the set that it was in, and its seat now: none where nobody is left in it.
+
+        A set that has ``begun`` goes on with all of its members.
+        """
+        for name, group in list(self.groups.items()):
+            at = next((at for at, (each, _) in group.members.items() if each == episode), None)
+            if at is None or name in begun:
+                continue
+            del group.members[at]
+            if group.members:
+                yield name, group.seat
+            else:
+                del self.groups[name]
+                yield name, None
 
     def drop(self, partition: int) -> None:
         """The sets of a partition are no longer ours."""

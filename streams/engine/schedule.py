@@ -7,7 +7,8 @@ import logging
 from collections import deque
 from collections.abc import Callable, Container, Coroutine, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
+from typing import Any, TypeAlias
 
 from streams.answering.budgets import Budgets, OutOfBudget
 from streams.answering.world import Draining
@@ -21,6 +22,8 @@ from streams.engine.scopes import Scope
 
 __all__ = ["PendingEpisode", "Running", "Schedule"]
 
+Place: TypeAlias = tuple[str, str | None, int | None]
+"""A scope, a series of its, and a position in that."""
 _log = logging.getLogger(__name__)
 
 
@@ -114,7 +117,11 @@ class Schedule:
         running = self.tasks.get(episode)
         if running is not None:
             running.task.cancel()
-        self.sets.without(episode, self.tasks)
+        for name, seat in self.sets.without(episode, self.tasks):
+            if seat is None:
+                self.leave(name)
+            elif name in self.seats:  # it has its turn, by its own name
+                self.seats[name] = seat
         self.leave(episode)
         self.changed.set()
 
@@ -235,25 +242,27 @@ class Schedule:
 
     def waiting(self) -> Iterator[tuple[str, PendingEpisode]]:
         """Episodes that wait for a memory version, for a person, or for their tenant's next day."""
-        asleep = self._members((*sorted(self.asleep), *self.unpaid, *self.lacking))
-        for blocked in (*self.blocked.values(), self.sets.waiting(), asleep):
-            for episode in blocked:
-                seat = self.seats.get(episode)
-                if seat is not None:
-                    yield episode, seat
+        blocked = (*chain(*self.blocked.values()), *self.sets.waiting())
+        asleep = (*sorted(self.asleep), *self.unpaid, *self.lacking)
+        for episode in self._members((*blocked, *asleep)):
+            seat = self.seats.get(episode)
+            if seat is not None:
+                yield episode, seat
 
     def _members(self, names: Iterable[str]) -> Iterator[str]:
         """The episodes that these stand for: a set waits under its own name for all of its members."""
         for name in names:
-            yield from self.sets.members(name) or (name,)
+            members = self.sets.members(name)
+            yield from (name,) if members is None else members
 
-    def resting(self, partition: int) -> Iterator[tuple[str, int]]:
-        """Series and places in a partition whose episodes wait for a person, another day, or what is not here."""
-        # They have come, and settling must not take them for places that nobody fills.
-        for name in self._members((*self.asleep, *self.unpaid, *self.lacking)):
-            seat = self.seats.get(name)
-            if seat is not None and seat.partition == partition and seat.position is not None:
-                yield seat.series or "", seat.position
+    def came(self, partition: int, more: Iterable[Place] = ()) -> set[Place]:
+        """Places of open batches whose episodes have come to a partition, whatever they wait for; of ``more`` too."""
+        # Only of open batches: settling asks about no others, and thousands may wait for a later one.
+        current = ((name, scope.window.current) for name, scope in self.learner.scopes.items())
+        missing = {(name, s.id): frozenset(s.missing()) for name, s in current if s is not None}
+        seats = (each for each in self.seats.values() if each.partition == partition)
+        here = chain(((each.scope, each.series, each.position) for each in seats), more)
+        return {place for place in here if place[2] in missing.get((place[0], place[1] or ""), ())}
 
     @property
     def blocked_now(self) -> int:

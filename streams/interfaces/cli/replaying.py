@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from contextlib import suppress
 from hashlib import sha256
+from typing import Any
 
-from schemas.carried import comes_back
+from schemas.carried import TooMuch, carried, comes_back, of_text
 from schemas.identity import digest
 from schemas.letters import ERRORS, PLAN
 from schemas.problem import Feedback, Problem
 from streams.engine.policies import find
 from streams.interfaces.cli.feedback import message
 from streams.interfaces.cli.letters import TRACES, DeadLetter
+from streams.interfaces.cli.output import say
 from streams.producing.produce import Plan, Producer
 from streams.producing.sources import BadLine, NoSource, SourceLine, lines_of, parse_as
 from streams.producing.traces.taking import Plan as TracePlan
@@ -100,7 +102,20 @@ def _problem(log: SqliteLog, letter: DeadLetter, value: bytes) -> bool:
     episode = episode_of(problem, "cot")
     refused = messages.value_of(log, "problems", episode) == letter.value
     key = f"replay/{letter.number}/{digest(value.hex())}" if refused else episode
-    # What its application wants to find on the answer, and the scope of a policy's file: never why it was refused.
-    kept = {n: v for n, v in letter.headers.items() if n == SCOPE or comes_back(n)}
     log.publish([message(each) for each in labels])
-    return log.publish([("problems", key, kept, value)]) == 1
+    return log.publish([("problems", key, kept_of(letter), value)]) == 1
+
+
+def kept_of(letter: DeadLetter) -> dict[str, Any]:
+    """The headers that a letter's message goes on with: its application's own, and the scope of a policy's file."""
+    # Never why it was refused. Brokers bear the scope by its name among CloudEvents.
+    scope = letter.headers.get(SCOPE) or letter.headers.get(f"ce_{SCOPE}")
+    ours = {} if scope is None else {SCOPE: scope}
+    own = {name: value for name, value in letter.headers.items() if comes_back(name)}
+    try:
+        carried(of_text(own))
+    except TooMuch as error:
+        # They are why it was refused, and nobody can mend them: its problem goes on without.
+        say(f"dead letter {letter.number}: sent on without its headers: {error}")
+        return ours
+    return own | ours

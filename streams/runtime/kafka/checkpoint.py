@@ -31,6 +31,9 @@ def checkpoint_of(worker: KafkaWorker, owned: Owned, waiting: list[str]) -> dict
     still = len(waiting) + len(parked) - len(owned.shelf)
     moving = len(fold.open) - len(fold.sets) - still + len(owned.queue) + len(owned.adopted)
     gathered = worker.schedule.sets.gathered_in(owned.index)
+    closed = [owned.admitted(each) for each in owned.unanswered()]  # these have no seat any more
+    places = ((each.scope, each.problem.series, each.problem.position) for each in closed)
+    came = worker.schedule.came(owned.index, places)
     assert owned.events is not None
     spent = owned.spent.rows()
     return {
@@ -50,7 +53,7 @@ def checkpoint_of(worker: KafkaWorker, owned: Owned, waiting: list[str]) -> dict
         "owing": worker.idle.owing(owned.index),
         "held": sorted(waiting)[:20],
         "gathered": sorted(gathered),
-        "resting": sorted(worker.schedule.resting(owned.index)),
+        "came": sorted(came),
         "parked": [[episode, *astuple(parked[episode])] for episode in sorted(parked)],
         "digest": digest(sorted(fold.open)),
     }

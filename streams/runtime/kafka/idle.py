@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from state.journal import Fenced
-from streams.engine.schedule import waiting_places
+from streams.engine.schedule import Place, waiting_places
 from streams.engine.settling import Statement, owing
 from streams.runtime.kafka import aio, topics
 from streams.runtime.kafka.place import KafkaAddress
@@ -69,34 +69,27 @@ class Idle:
             for s in scopes
         )
 
-    def parked_seats(self) -> set[tuple[str, str | None, int | None]]:
-        """Places whose episodes are parked, anywhere."""
+    def taken(self) -> set[Place]:
+        """Places whose episodes have come, anywhere, and wait for whatever it be; parked ones too."""
         checkpoints = self.worker.view.checkpoints.values()
-        return {(s, series, p) for c in checkpoints for _, s, series, p, *_ in c["parked"]}
+        parked = {(s, series, p) for c in checkpoints for _, s, series, p, *_ in c["parked"]}
+        # Builds before told only of what waits in sets.
+        return parked | {(s, series, p) for c in checkpoints for s, series, p in c.get("came", ())}
 
     def gathered(self, series: str) -> set[int]:
         """The places of a series whose members wait for the others of their sets, anywhere."""
         checkpoints = self.worker.view.checkpoints.values()
         return {p for c in checkpoints for name, p in c.get("gathered", ()) if name == series}
 
-    def resting(self, series: str) -> set[int]:
-        """The places of a series whose episodes wait for a person, another day, or what is not there, anywhere."""
-        checkpoints = self.worker.view.checkpoints.values()
-        return {p for c in checkpoints for name, p in c.get("resting", ()) if name == series}
-
-    def waiting(self, series: str) -> set[int]:
-        """The places of a series that nobody need fill: whoever has them came, and waits."""
-        return self.gathered(series) | self.resting(series)
-
     def _owed(self, partition: int) -> Iterator[tuple[Scope, Iterator[Statement]]]:
         """Return what settling would state in the scopes of a partition. Parked and waiting episodes keep their
         places.
         """
-        parked, waiting = self.parked_seats(), lru_cache(self.waiting)
+        taken, gathered = self.taken(), lru_cache(self.gathered)
 
         def of(scope: Scope) -> Iterator[Statement]:
             def is_taken(series: str, position: int) -> bool:
-                return (scope.id, series, position) in parked or position in waiting(series)
+                return (scope.id, series, position) in taken or position in gathered(series)
 
             return owing(scope, is_taken)
 
