@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Self, TypeAlias, cast
@@ -47,6 +47,11 @@ def chosen(values: Mapping[str, Any]) -> str | None:
     """The backbone that settings choose as they were put; what is no text is none, and is refused as a setting."""
     name = values.get(BACKBONE)
     return name if isinstance(name, str) else None
+
+
+def unoffered(name: str, offered: Collection[str]) -> str:
+    """What is wrong where a backbone is chosen that is not among those that are offered."""
+    return f"not offered here; {meant(name, offered)}"
 
 
 class BadSetting(ValueError):

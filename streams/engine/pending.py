@@ -68,11 +68,12 @@ class Group:
     called: bool = False
     """Whether it is complete and has its turn, or had it."""
 
-    @property
-    def seat(self) -> PendingEpisode:
-        """The seat of the set: its first member's, of those that are in it now."""
-        # Not of whoever came first: his place may be void by now, and a void place waits for no version.
-        return replace(self.members[min(self.members)][1], set_size=0)
+    def seat(self, voids: Container[int] = ()) -> PendingEpisode:
+        """The seat of the set: its first member's, of those that are in it and whose place is not void."""
+        # Not of whoever came first: a void place waits for no version. Of one who was cancelled the
+        # place may be void before he is taken out.
+        first = min(self.members, key=lambda at: (at in voids, at))
+        return replace(self.members[first][1], set_size=0)
 
 
 @dataclass(slots=True)
@@ -118,16 +119,18 @@ class Sets:
         """Sets that may open now, each told once; ``among`` names those that are looked at, else all are."""
         for name in self.groups if among is None else among:
             group = self.groups[name]
-            scope = self.learner.scopes.get(group.seat.scope)
+            seat = group.seat()
+            scope = self.learner.scopes.get(seat.scope)
             if group.called or scope is None:  # nothing begins in a scope that was lost
                 continue
-            series = scope.window.series[group.seat.series or ""]
+            series = scope.window.series[seat.series or ""]
+            seat = group.seat(series.voids)
             # A place that was refused, or whose episode is closed already, is not waited for.
             came = (group.members, series.filled, series.voids)
             here = all(any(place in those for those in came) for place in group.places)
-            if here and may_open(group.seat):
+            if here and may_open(seat):
                 group.called = True
-                yield name, group.seat
+                yield name, seat
 
     def members(self, name: str) -> list[str] | None:
         """The members of a set that has its turn, by position; none if this is no set."""
@@ -142,13 +145,13 @@ class Sets:
     def gathered(self, series: str) -> set[int]:
         """The places of a series whose members wait here for the others of their sets."""
         groups = (group for group in self.groups.values() if not group.called)
-        return {at for group in groups if group.seat.series == series for at in group.members}
+        return {at for group in groups if group.seat().series == series for at in group.members}
 
     def gathered_in(self, partition: int) -> list[tuple[str, int]]:
         """Series and places of the members that wait in a partition for the others of their sets."""
         groups = [group for group in self.groups.values() if not group.called]
-        here = [group for group in groups if group.seat.partition == partition]
-        return [(group.seat.series or "", at) for group in here for at in group.members]
+        here = [group for group in groups if group.seat().partition == partition]
+        return [(group.seat().series or "", at) for group in here for at in group.members]
 
     def without(
         self, episode: str, begun: Container[str]
@@ -163,14 +166,14 @@ class Sets:
                 continue
             del group.members[at]
             if group.members:
-                yield name, group.seat
+                yield name, group.seat()
             else:
                 del self.groups[name]
                 yield name, None
 
     def drop(self, partition: int) -> None:
         """The sets of a partition are no longer ours."""
-        kept = ((n, g) for n, g in self.groups.items() if g.seat.partition != partition)
+        kept = ((n, g) for n, g in self.groups.items() if g.seat().partition != partition)
         self.groups = dict(kept)
 
     def leave(self, name: str) -> None:

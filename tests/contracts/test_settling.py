@@ -23,9 +23,12 @@ from streams.answering.budgets import Budgets
 from streams.answering.embedders.hashed import HashedEmbedder
 from streams.answering.world import World
 from streams.core.grants import Lacking
+from streams.engine.judgements import Judgements
+from streams.engine.learner import Learner
 from streams.engine.policies import find as ours
 from streams.engine.progress import Outcome
 from streams.engine.schedule import PendingEpisode, Schedule
+from streams.engine.settling import owing
 from streams.interfaces.cli.cancelling import cancel
 from streams.runtime.embedded.log import SqliteLog, now_ms
 from streams.runtime.embedded.worker import Worker
@@ -139,6 +142,69 @@ def test_what_moved_away_and_came_back_waits_once() -> None:
         assert [each for each, _ in given.waiting()] == ["e2"]
         given.cancel(0)
         assert list(given.waiting()) == []
+
+
+def in_sets(*positions: int) -> Schedule:
+    """A schedule of a series of six in windows of three, where these have come, in this order, to sets of three."""
+    known = learner(opened(ANNOUNCED, size=6, window=3))
+    given = Schedule(known, 4, lambda error: pytest.fail(repr(error)))
+    for position in positions:
+        given.enqueue(f"e{position}", PendingEpisode(ANNOUNCED, "s", position, set_size=3))
+    return given
+
+
+@pytest.mark.parametrize("gone", [3, 4, 5])
+def test_a_set_waits_for_its_version_whoever_of_it_was_cancelled(gone: int) -> None:
+    """Its seat was that of whoever came first: his place is void then, and a void place waits for nothing."""
+    given = in_sets(3, 4, 5)
+    said = PositionVoided(scope=ANNOUNCED, series="s", position=gone, reason="cancelled")
+    given.learner.feed(f"n/{ANNOUNCED}/s", f"void.{gone}", said)
+    given.release(ANNOUNCED)
+    given.take_out(f"e{gone}")
+    assert given.next() is None
+    assert sorted(each for each, _ in given.waiting()) == sorted(
+        f"e{position}" for position in {3, 4, 5} - {gone}
+    )
+
+
+def test_a_set_that_nobody_is_left_in_waits_for_nothing() -> None:
+    given = in_sets(0, 1, 2)
+    found = given.next()
+    assert found is not None
+    given.wait(found[0], None, Lacking("price", "x", "y"), Judgements())
+    assert sorted(each for each, _ in given.waiting()) == ["e0", "e1", "e2"]
+    given.take_out("e0")
+    assert given.seats[found[0]].position == 1, "of those that are in it now"
+    given.take_out("e1")
+    given.take_out("e2")
+    assert list(given.waiting()) == []
+    assert given.came(0) == set()
+    assert given.lacking == {}
+
+
+def test_a_set_whose_scope_was_lost_counts_as_its_members() -> None:
+    given = in_sets(0, 1, 2)
+    given.learner.lose(ANNOUNCED, "its policy is not here")
+    assert given.next() is None
+    assert sorted(each for each, _ in given.waiting()) == ["e0", "e1", "e2"]
+
+
+def test_what_came_to_an_open_batch_keeps_its_place_whatever_it_waits_for() -> None:
+    """Such as for the memory of a scope that is lost: nothing is due, and nothing of it moves."""
+    source, scope = "d/mc2/main/source", "d/mc2/main/cold"
+    known = Learner(ours)
+    known.scope(source, "mc2", "service", {})
+    known.lose(source, "its policy is not here")
+    known.scope(scope, "mc2", "service", {"warm_start": source})
+    known.feed(f"n/{scope}/s", "series", opened(scope, size=6, window=2))
+    given = Schedule(known, 4, lambda error: pytest.fail(repr(error)))
+    for position in (0, 2, 3, 4, 5):
+        given.enqueue(f"e{position}", PendingEpisode(scope, "s", position))
+    assert given.next() is None
+    assert given.came(0) == {(scope, "s", 0)}, "and of later batches nobody asks"
+    taken = given.came(0)
+    owed = owing(known.scopes[scope], lambda series, at: (scope, series, at) in taken)
+    assert [address for _, address, _ in owed] == ["void.1"]
 
 
 @pytest.mark.parametrize("on_kafka", [False, True])

@@ -6,12 +6,13 @@ says is unknown, and said to be. Nothing is said where nobody is asked: of the s
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from handlers.policies.base import learn_nothing
 from schemas.problem import Problem
-from schemas.settings import BadSetting
+from schemas.settings import BadSetting, PolicySettings
 from streams.core.grants import Lacking
 from streams.engine.episode import settings_of
 from streams.engine.policies import NoPolicy, find
@@ -129,11 +130,10 @@ def is_told(world: World) -> bool:
 def _each(world: World, log: SqliteLog | None, policy: Policy[Any], problem: Problem) -> Each:
     """One problem's share: as measured under the same backbones, else as settings and limits allow."""
     limits = problem.limits.over(world.grant.limits)
-    try:
+    settings: PolicySettings | None = None
+    with suppress(BadSetting):  # such problems are refused, and nothing is known of what they take
         settings = settings_of(policy, problem)
-    except BadSetting:  # such problems are refused
-        settings = policy.resolve(problem.profile, {})
-    terms = world.terms(settings.backbone)
+    terms = world.terms(None if settings is None else settings.backbone)
     taken = None if log is None else spending.taken(log, policy.name, terms.backbones, SPAN)
     if taken is not None:
         prompt, completion = taken.prompt_tokens, taken.completion_tokens
@@ -145,7 +145,7 @@ def _each(world: World, log: SqliteLog | None, policy: Policy[Any], problem: Pro
         if len(world.backbones) == 1 and price is not None:
             cost = price.of(round(prompt), round(completion))
         return Each(measured=taken.closed, calls=taken.calls, tokens=prompt + completion, cost=cost)
-    allowed = policy.most_calls(settings)
+    allowed = None if settings is None else policy.most_calls(settings)
     # An answer of another form than its problem's type is asked for once more.
     if allowed is not None and problem.answer_type is not None:
         allowed *= 2

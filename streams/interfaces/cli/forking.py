@@ -77,10 +77,10 @@ def fork(url: str | None, wanted: Wanted, models: Models, *, json: bool) -> int:
     """Fork an episode at an address and run it to its end, once or several times."""
     log = open_log(url, writes=True)
     parent = find_episode(log, wanted.episode)
-    world = world_of(models, patient=False, offering=(chosen(wanted.change().settings),))
+    world = world_of(models, patient=False)
     # A limit of cost without prices would never be met, and would look as if it held.
     if wanted.limits.cost is not None:
-        need_prices(world, "--cost-limit", wanted.change().settings)
+        need_prices(world, "--cost-limit", [chosen(wanted.change().settings)])
     change = _for_parent(log, parent, wanted)
     # The number makes another episode of each; without it the first would be found again.
     changes = [replace(change, sample=number) for number in range(wanted.samples)]

@@ -21,7 +21,7 @@ from schemas.identity import names_a_file
 from streams.interfaces.cli.errors import SETUP, UNREACHABLE, CliError, usage
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from handlers.policies.base import Policy
     from schemas.price import Price
@@ -409,15 +409,17 @@ def backbone_config(models: Models) -> BackboneConfig:
     )
 
 
-def need_prices(world: World, option: str, settings: Mapping[str, Any] | None = None) -> None:
-    """Raises a usage error where a cost is limited and a call has no known price: any, or under these settings."""
-    from schemas.settings import chosen
+def need_prices(world: World, option: str, choices: Iterable[str | None] | None = None) -> None:
+    """Raises a usage error where a cost is limited and nobody knows what a call costs.
 
-    named = [*world.offered] if settings is None else [chosen(settings)]
-    grants = [world.granted(name) for name in named if name is not None and name in world.offered]
-    if settings is None or not grants:
-        grants = [world.grant, *grants]
-    for name in (each for grant in grants for each in grant.unpriced):
+    ``choices`` are those that problems may have made of the backbones that are offered; all where none is given.
+    """
+    # What is not offered is told of where it is looked for.
+    known = [None, *world.offered]
+    wanted = [each for each in (known if choices is None else choices) if each in known]
+    unpriced = [name for each in wanted for name in world.terms(each).grant.unpriced]
+    if unpriced:
+        name = unpriced[0]
         raise usage(f"no price is known for {name}", field=option, hint=price_hint(name))
 
 

@@ -17,13 +17,14 @@ from schemas.events.episode import Completed, EpisodeOpened
 from schemas.faults import first_fault
 from schemas.identity import address_order, is_numbered
 from schemas.problem import PROBLEM_CHARS, Limits, Problem, of_tenant
-from schemas.settings import chosen, meant
+from schemas.settings import unoffered
 from state.journal import Recorder
 from streams.answering.budgets import OutOfBudget
 from streams.answering.world import World
 from streams.core.backbone import BackboneError
 from streams.core.grants import SIMULATED, Lacking
 from streams.core.judgements import judgements, words
+from streams.engine.episode import settings_of
 from streams.interfaces.cli.config import display, load
 from streams.interfaces.cli.dead_letters import option
 from streams.interfaces.cli.draining import finished, over_budget
@@ -80,11 +81,12 @@ def solve(
     found = policy_of(way.policy, way.profile, settings)
     # Somebody waits at the terminal: a dead endpoint ends the command, where a worker would wait
     # for it.
-    world = world_of(models, patient=False, offering=(chosen(settings),))
+    name = found.resolve(way.profile, settings).backbone
+    world = world_of(models, patient=False, offering=(name,))
     # What was said last counts most: a policy's own values, then prompts of a file, then --set.
     usual = found.usual(way.profile, world.around.under(settings))
     settings = {**usual, **set_for(found, way.prompts), **settings}
-    need_offered(log, models, settings)
+    need_offered(log, models, name)
     check_names(way, whose.tenant)
     typed = given_type(way.answer_type)
     problem = _problem(
@@ -104,7 +106,7 @@ def solve(
     # Before the log is opened, which makes its file: a wrong command line leaves nothing behind.
     need_budget_prices(world)
     if limits.cost is not None:
-        need_prices(world, "--cost-limit", settings)
+        need_prices(world, "--cost-limit", [name])
     with closing(open_own(log)) as opened:
         # Only here, as it is the log that holds the keys of subjects.
         problem = _about(opened, whose.subject, problem)
@@ -125,12 +127,12 @@ def solve(
     return code
 
 
-def need_offered(log: str | None, models: Models, settings: Mapping[str, Any]) -> None:
+def need_offered(log: str | None, models: Models, name: str | None) -> None:
     """Raises a usage error where a backbone is named that is not offered, unless its answer may be on the log."""
-    name, offered = chosen(settings), offered_by(models)
+    offered = offered_by(models)
     if name is not None and name not in offered and is_missing(log):
         raise usage(
-            f"not offered here; {meant(name, offered)}",
+            unoffered(name, offered),
             field="--set backbone",
             error="backbone.unknown",
             hint=f"Offer it: --offer {name}=BACKBONE",
@@ -178,7 +180,10 @@ class Terminal(Onlooker):
 
     def is_known(self, episode: str, journal: Mapping[str, Event]) -> None:
         """Say which of the given options were not used."""
-        say_known(episode, journal, self.problem, self.world)
+        now: str | None = None
+        with suppress(Lacking):  # what is known is told without the backbone that gave it
+            now = self.world.terms(settings_of(self.policy, self.problem).backbone).backbones
+        say_known(episode, journal, self.problem, now)
 
     def begins(self, log: SqliteLog) -> None:
         """Say what the work is expected to take."""
@@ -193,15 +198,17 @@ class Terminal(Onlooker):
         return Live(writer)
 
 
-def say_known(episode: str, journal: Mapping[str, Event], problem: Problem, world: World) -> None:
+def say_known(
+    episode: str, journal: Mapping[str, Event], problem: Problem, backbones: str | None
+) -> None:
     """Say that nothing is asked, which of the given options made no other episode, and how to ask anew."""
     say("known: solved on this log before; the recorded answer follows, and nothing was asked")
     opened = journal.get("opened")
     if not isinstance(opened, EpisodeOpened):
         return
     told = [("limits", worded(opened.limits), worded(problem.limits))]
-    with suppress(Lacking):  # what is known is told without the backbone that gave it
-        told.append(("backbone", opened.backbones, world.terms(chosen(problem.settings)).backbones))
+    if backbones is not None:
+        told.append(("backbone", opened.backbones, backbones))
     for name, before, now in told:
         if before != now:
             say(f"  its {name} then: {before}; not used: {now}")

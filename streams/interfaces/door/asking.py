@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from schemas.answer_type import AnswerType
 from schemas.carried import TooMuch, carried, comes_back, of_text
 from schemas.faults import first_fault
 from schemas.problem import Limits, Problem, Profile, ReferenceAnswer, of_tenant
-from schemas.settings import meant
+from schemas.settings import BACKBONE, PolicySettings, meant, unoffered
 from streams.interfaces.cli.kafka_log import is_kafka
 from streams.interfaces.cli.setup import Models, policy_of
 from streams.interfaces.door.errors import Error, in_our_words
@@ -138,6 +138,19 @@ class Way:
         self.typed()
         self.limits()
         self.own("-")
+
+    @property
+    def backbone(self) -> str | None:
+        """Who answers in the place of the usual one, by the settings as they resolve. Raises as ``found`` does."""
+        settings: PolicySettings = self.found().resolve(self.profile, self.settings)
+        return settings.backbone
+
+    def need_offered(self, offered: Collection[str]) -> None:
+        """Raise an ``Error`` where it chooses a backbone that is not offered."""
+        name = self.backbone
+        if name is not None and name not in offered:
+            field = f"settings.{BACKBONE}"
+            raise Error(unoffered(name, offered), code="backbone.unknown", field=field)
 
     def found(self) -> Policy[Any]:
         """The policy. Raises an ``Error`` for it or one of its settings."""

@@ -11,20 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from schemas.problem import Profile
-from schemas.settings import BACKBONE, chosen, meant
 from streams.core.backbone import BackboneError
 from streams.engine.policies import find
 from streams.interfaces.cli.opening import log_path, open_own
 from streams.interfaces.cli.setup import as_cli, need_budget_prices, need_prices, world_of
 from streams.interfaces.cli.working import only_worker
-from streams.interfaces.door.asking import (
-    DEFAULT_POLICY,
-    Way,
-    at_least_one,
-    models_of,
-    need_file,
-    of_type,
-)
+from streams.interfaces.door.asking import DEFAULT_POLICY, Way, at_least_one, models_of, need_file
 from streams.interfaces.door.client import MOST_PENDING, Client
 from streams.interfaces.door.errors import Error, as_error, closed, in_our_words
 from streams.runtime.embedded.worker import Worker
@@ -193,14 +185,10 @@ class Engine(Client):
         """Raise an ``Error`` for a backbone that is not offered, or a limit of cost that would limit nothing."""
         if self._world is None:
             return
-        of_type("settings", way.settings, Mapping)
-        name = chosen(way.settings)
-        if name is not None and name not in self._world.offered:
-            what = f"not offered here; {meant(name, self._world.offered)}"
-            raise Error(what, code="backbone.unknown", field=f"settings.{BACKBONE}")
+        way.need_offered(self._world.offered)
         if way.cost_limit is not None:
             with in_our_words():
-                need_prices(self._world, "cost_limit", way.settings)
+                need_prices(self._world, "cost_limit", [way.backbone])
 
     def posted(self) -> None:
         """Let the worker look at once."""

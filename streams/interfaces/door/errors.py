@@ -38,7 +38,9 @@ def as_error(error: CliError) -> Error:
     # An option of the command line and a parameter of a function bear one name, each
     # in its own spelling, but for one that is said setting by setting there.
     field = error.field.removeprefix("--").replace("-", "_").lower() if error.field else ""
-    field = "settings" if field == "set" else field.replace("set ", "settings.")
+    if field.startswith("set"):
+        _, _, name = field.partition(" ")
+        field = f"settings.{name}" if name else "settings"
     return Error(error.detail, code=error.error, where=error.where, field=field, hint=error.hint)
 
 

@@ -13,7 +13,7 @@ from schemas.events.episode import EpisodeClosed, ProblemAdmitted
 from schemas.memory import Memory, MemoryItem
 from schemas.problem import Problem
 from schemas.record import Record
-from schemas.settings import BadSetting, chosen
+from schemas.settings import BadSetting
 from streams.core.backbone import BackboneError
 from streams.engine.policies import find
 from streams.interfaces.cli import opening
@@ -207,9 +207,7 @@ def fork(
             parent = find_episode(opened, episode)
             # Not patient: a program that asks what if wants to hear at once that
             # an endpoint is away.
-            world = world_of(
-                models_of(backbone, roles), patient=False, offering=(chosen(settings or {}),)
-            )
+            world = world_of(models_of(backbone, roles), patient=False)
             try:
                 work, record = forked_work(opened, find, parent, change, world)
                 running = run_fork(opened, work, change, record, world)

@@ -15,7 +15,7 @@ from typing import Any
 from schemas.answer import Answer
 from schemas.identity import requoted
 from schemas.problem import ID_CHARS
-from schemas.settings import BACKBONE, chosen, meant
+from schemas.settings import BACKBONE, unoffered
 from streams.interfaces.door.access import AGAIN_S, Access, Guest, Refused
 from streams.interfaces.door.asking import Way
 from streams.interfaces.door.client import Client
@@ -73,11 +73,12 @@ class Service:
             return self.policy(name, field="model", lists=lists), None
         return policy, backbone
 
-    def need_offered(self, backbone: str | None, field: str = f"settings.{BACKBONE}") -> None:
-        """Raise an ``Error`` where a problem would be answered by what the operator did not list."""
-        if backbone is not None and backbone not in self.offer.backbones:
-            what = f"not offered here; {meant(backbone, self.offer.backbones)}"
-            raise Error(what, code="backbone.unknown", field=field)
+    def backbone(self, name: str) -> str:
+        """A backbone that is offered. Raises an ``Error``."""
+        if name not in self.offer.backbones:
+            what = unoffered(name, self.offer.backbones)
+            raise Error(what, code="backbone.unknown", field=BACKBONE)
+        return name
 
     async def own(self, episode: str, guest: Guest) -> Handle:
         """A handle to a guest's own episode. Raises an ``Error``; of another's it says what it says of none."""
@@ -92,7 +93,9 @@ class Service:
         self, guest: Guest, text: str, id: str, policy: str, *, new: bool, **way: Any
     ) -> Handle:
         """Put a guest's problem within its limits and in its memory. Raises ``Refused`` where too many wait."""
-        self.need_offered(chosen(way.get("settings", self.client.way.settings)))
+        settings = way.get("settings", self.client.way.settings)
+        wanted = self.client.way.but({"policy": policy, "settings": settings})
+        wanted.need_offered(self.offer.backbones)
         known: dict[str, Any] = {
             name: most
             for name, most in (
@@ -112,8 +115,7 @@ class Service:
         known["priority"] = min(asked, guest.priority) or None
         if not guest.is_named:
             return await self.client.submit(text, id=id, policy=policy, new=new, **known, **way)
-        settings = way.get("settings", self.client.way.settings)
-        need_own_start(self.client.way.but({"policy": policy, "settings": settings}), guest)
+        need_own_start(wanted, guest)
         # A fair share of what the door waits for: else one that only puts would leave no room for anybody.
         most = max(1, self.client.max_pending // len(self.access.holders))
         theirs = self.open.setdefault(guest.name, set())

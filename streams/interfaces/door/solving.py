@@ -14,7 +14,6 @@ from pydantic import ValidationError
 from schemas.answer import Answer
 from schemas.faults import first_fault
 from schemas.problem import Problem, Profile
-from schemas.settings import chosen
 from streams.answering.budgets import OutOfBudget
 from streams.answering.world import World
 from streams.core.backbone import BackboneError
@@ -137,11 +136,11 @@ async def asolve(
             folder = place.enter_context(tempfile.TemporaryDirectory(prefix="metalogue-"))
             log = f"sqlite:{Path(folder) / 'log.db'}"
         models = models_of(backbone, roles, prices)
-        world = world_of(models, patient=False, offering=(chosen(way.settings),))
+        world = world_of(models, patient=False, offering=(way.backbone,))
         try:
             # Before the first call: a limit of cost without a price would limit nothing.
             if cost_limit is not None:
-                need_prices(world, "cost_limit", way.settings)
+                need_prices(world, "cost_limit", [way.backbone])
             with closing(open_own(log)) as opened:
                 solved = await solve_on(opened, found, as_usual(put, found, world), world)
                 answer = answer_of(opened, solved.episode)

@@ -22,7 +22,7 @@ from handlers.policies.base import Policy
 from handlers.policies.meta_reasoner.measure import training_sample
 from schemas.identity import digest
 from schemas.problem import Limits, Problem
-from schemas.settings import chosen
+from schemas.settings import BACKBONE
 from streams.producing.perturbing import Perturbation
 from streams.producing.produce import Plan
 from streams.producing.sources import BadLine, SourceLine, built_in, lines_of, parse
@@ -325,8 +325,7 @@ class Planner:
             self.recipe.profile,
             values,
         ]
-        other = chosen(values)
-        who = self.backbones if other is None else self.offered.get(other, other)
+        who = self._answering(policy, values) or self.backbones
         asked += [self._limits(run).model_dump(exclude_none=True), run.order, seed, who]
         asked += [run.matched and [run.matched.of, self.recipe.runs[run.matched.run].settings]]
         asked += [source.perturb] if source.perturb is not None else []
@@ -359,6 +358,13 @@ class Planner:
             )
         return cell
 
+    def _answering(self, policy: Policy[Any], values: Mapping[str, Any]) -> str | None:
+        """Who answers where settings choose one that is offered, by all that he is called and not by his name alone."""
+        # Other settings may be wrong, which is told of where they are used.
+        said = {name: value for name, value in values.items() if name == BACKBONE}
+        name = policy.settings.resolve(self.recipe.profile, said).backbone
+        return None if name is None else self.offered.get(name, name)
+
     def _others(self, run: Runs) -> list[Any]:
         """What else an outcome hangs on: how the matched run works, and the passes of the one that it goes on with."""
         passes = [
@@ -370,8 +376,10 @@ class Planner:
             said = other.model_dump(mode="json", exclude_defaults=True, exclude={*NAMED})
             # Of a policy that is not here nothing is known but its name: its own cells say what is missing.
             away = other.policy in self.absent
-            policy = other.policy if away else self.find(other.policy).reference
-            found.append({"matched": [policy, said]})
+            policy = None if away else self.find(other.policy)
+            told = [other.policy if policy is None else policy.reference, said]
+            who = None if policy is None else self._answering(policy, other.settings)
+            found.append({"matched": told if who is None else [*told, who]})
         return found
 
     def most_calls(self, cell: Cell) -> int | None:

@@ -16,7 +16,7 @@ from schemas.identity import digest, episode_id, names_a_file, run_id, scope_id
 from schemas.letters import errors_of
 from schemas.problem import Problem
 from schemas.record import Record
-from schemas.settings import BACKBONE, BadSetting, chosen, meant
+from schemas.settings import BACKBONE, BadSetting, chosen, unoffered
 from schemas.subjects import subject_of
 from schemas.written import problem_of
 from streams.engine.episode import settings_of
@@ -88,7 +88,7 @@ def need_offered(policy: Policy[Any] | None, problem: Problem, offered: Collecti
     # Only who has the policy knows what it usually chooses.
     name = chosen(problem.settings) if policy is None else settings_of(policy, problem).backbone
     if name is not None and name not in offered:
-        raise BadSetting(f"settings.{BACKBONE}: not offered here; {meant(name, offered)}")
+        raise BadSetting(f"settings.{BACKBONE}: {unoffered(name, offered)}")
 
 
 def placed(

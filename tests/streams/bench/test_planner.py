@@ -49,23 +49,6 @@ def planner(
     return Planner(made, sources(made, options), options, by, backbones)
 
 
-def test_what_an_offered_name_stands_for_is_in_the_names_of_its_cells() -> None:
-    made = recipe(
-        {name: {"policy": "speed", "settings": {"backbone": name}} for name in ("small", "gone")}
-        | {"own": {"policy": "speed"}},
-        GAMES,
-    )
-
-    def names(offered: Mapping[str, str]) -> list[str]:
-        options = Options()
-        planned = Planner(made, sources(made, options), options, STEADY, "m", offered)
-        return [cell.plan.memory for cell in planned.cells()]
-
-    before, after = names({"small": "a"}), names({"small": "b"})
-    assert [x == y for x, y in zip(before, after, strict=True)] == [False, True, True]
-    assert len({*before, *after}) == 4
-
-
 def one(run: Mapping[str, Any] | None = None, *, backbones: str = "m", options: Options | None = None,
         data: Mapping[str, Any] = GAMES, by: Any = STEADY, **more: Any) -> Cell:  # fmt: skip
     """The only cell of a recipe of one run."""

@@ -145,6 +145,19 @@ def test_a_client_s_message_is_replayed_as_it_was(folder: Path) -> None:
     assert stats["dead_letters"] == 2
 
 
+def test_what_was_refused_for_its_headers_goes_on_without_them(folder: Path) -> None:
+    """Nobody can mend them, and with them it would be refused again."""
+    with closing(SqliteLog(folder / "a.db", create=True)) as log:
+        said = json.dumps({"id": "q", "problem": "1 2 3 4", "domain": "game24"}).encode()
+        log.publish([("problems", "foreign-1", {"note": "x" * 9_000}, said)])
+    assert work(folder / "a.db") == 0
+    sent = call("dlq", "replay", 1, "--log", "a.db")
+    assert sent.out == "replayed 1 known 0 refused 0\n"
+    assert "sent on without its headers" in sent.err
+    assert work(folder / "a.db") == 0
+    assert answered(folder / "a.db") == ["q"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

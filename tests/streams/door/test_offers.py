@@ -89,7 +89,7 @@ def test_a_put_problem_chooses_by_its_settings_among_those_that_are_listed(serve
         assert (said["answer"], models_of(endpoint)) == ("42", {"small"})
         for wrong, code, status in (
             ("minni", "backbone.unknown", 404),
-            ("openai:x", "backbone.unknown", 404),
+            ("openai:x", "policy.setting", 400),
             (7, "policy.setting", 400),
         ):
             reply = http.post("/v1/problems", json={**put, "settings": {"backbone": wrong}})
@@ -383,6 +383,26 @@ def test_a_policy_may_choose_for_itself(folder: Path) -> None:
                 continue
             asyncio.run(Worker(log, here, by).run(until_idle=True))
             assert ["seed=3" in each for each in opened_by(log).values()] == [True]
+
+
+def test_what_a_policy_chooses_for_itself_is_made_to_solve_and_to_fork(
+    serve: Serve, folder: Path
+) -> None:
+    endpoint = serve()
+    (folder / "own.py").write_text(
+        "from dataclasses import replace\n"
+        "from handlers.policies.baselines.chain import COT, ChainSettings\n"
+        "class Small(ChainSettings):\n    backbone: str | None = 'mini'\n"
+        "OWN = replace(COT, name='own', settings=Small)\n"
+    )
+    offer = ("--policy", "own.py:OWN", "--offer", "mini=openai:small", "--backbone", "openai:own")
+    assert call("solve", SUM, "--log", LOG, *offer).out.strip() == "42"
+    with metalogue.open_log(LOG) as log:
+        (episode,) = [each.id for each in log.episodes()]
+    assert (
+        call("fork", episode, "--at", "0", "--log", LOG, "--set", "parameters={}", *offer).code == 0
+    )
+    assert models_of(endpoint) == {"small"}
 
 
 def test_replies_are_exported_by_who_gave_them(serve: Serve) -> None:

@@ -138,8 +138,7 @@ async def solve(
     name = service.offer.policies[0] if given.policy is None else given.policy
     policy = service.policy(name, field="policy", lists="the tool's description")
     typed = given.answer_type
-    service.need_offered(given.backbone, BACKBONE)
-    chosen = {} if given.backbone is None else {BACKBONE: given.backbone}
+    chosen = {} if given.backbone is None else {BACKBONE: service.backbone(given.backbone)}
     # Named by its text: assistants repeat calls, and a repeated one must not be paid for.
     id = guest.own_id(text_id(given.problem, typed) if given.id is None else given.id)
     handle = await service.submit(

@@ -19,7 +19,7 @@ from streams.runtime.kafka.relay import Relay
 from tests.contracts.runtimes import PARTITIONS, Find, Life, OnKafka, messages
 from tests.memory_kafka.broker import Died
 from tests.memory_kafka.fixture import broker_of, in_memory
-from tests.pupil import alone, both, newer, only_the_other
+from tests.pupil import alone, both, newer, only_the_other, problems, publication
 
 
 @pytest.fixture
@@ -48,6 +48,25 @@ def test_an_answer_that_cannot_be_derived_waits_for_who_can(
     assert len(messages(runtime.log(), "answers")) == 1
     assert runtime.live(Life(find=both)) == Outcome()
     assert len(messages(runtime.log(), "answers")) == 2
+
+
+def test_a_place_whose_answer_nobody_here_can_say_is_not_voided(
+    runtime: OnKafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime.log().publish(*publication([each for each in problems() if each.position == 1]))
+    with monkeypatch.context() as patch:
+        patch.setattr(Relay, "take", die)
+        assert runtime.live(Life()) is None
+    left = runtime.live(Life(find=newer, settle=True))
+    assert left is not None
+    assert left.held
+    voided = runtime.log().records(kinds=["position.voided"])
+    assert [each.address for each in voided] == ["void.0", "void.2"], (
+        "of its batch, all but its own"
+    )
+    assert runtime.live(Life(settle=True)) == Outcome()
+    first, *_ = runtime.log().records(kinds=["batch.closed"])
+    assert [each.split("/")[2] for each in getattr(first.event, "members", ())] == ["1"]
 
 
 def test_an_application_s_headers_come_back_on_the_answer_whoever_derives_it(
