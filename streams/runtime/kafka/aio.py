@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from importlib import import_module
 from typing import Any, TypeVar
 
-from streams.runtime.kafka import deadlines, lenient
+from streams.runtime.kafka import deadlines, lenient, parting
 from streams.runtime.kafka.place import KafkaAddress
 
 RETRY_S = 0.5
@@ -29,6 +29,7 @@ def module(name: str = "") -> Any:
 def producer(place: KafkaAddress, **options: Any) -> Any:
     """A producer that is not started yet."""
     deadlines.install()
+    parting.install()
     return module().AIOKafkaProducer(**place.connection(), **LIMITS, **options)
 
 
@@ -36,6 +37,7 @@ def consumer(place: KafkaAddress, **options: Any) -> Any:
     """A consumer without a group, that is not started yet."""
     options = {"enable_auto_commit": False, "auto_offset_reset": "earliest", **LIMITS, **options}
     deadlines.install()
+    parting.install()
     lenient.install()
     return module().AIOKafkaConsumer(**place.connection(), **options)
 
@@ -43,6 +45,7 @@ def consumer(place: KafkaAddress, **options: Any) -> Any:
 def admin(place: KafkaAddress) -> Any:
     """An administrator's client that is not started yet."""
     deadlines.install()
+    parting.install()
     return module(".admin").AIOKafkaAdminClient(**place.connection(), **LIMITS)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from importlib import import_module
 from typing import Any, Protocol
 
-from streams.runtime.kafka import deadlines, lenient
+from streams.runtime.kafka import deadlines, lenient, parting
 from streams.runtime.kafka.lease import Lease
 from streams.runtime.kafka.place import KafkaAddress
 
@@ -43,6 +43,7 @@ def make(place: KafkaAddress, member: Member, lease: Lease) -> Any:
 
     transports.aliases["metalogue"] = DRIVER
     deadlines.install()
+    parting.install()
     lenient.install()
     driver.LEASE = lease
     app: Any = driver.App(place.group, **settings_of(place, lease.session_s))
