@@ -26,7 +26,6 @@ from streams.core.closing import GRADED, check, evidence_of
 from streams.engine.grades import graded
 from streams.engine.learner import Learner, episode_of
 from streams.engine.learning import learn
-from streams.engine.references import References
 from streams.engine.regraded import learned_with, relearned_from
 from streams.engine.schedule import Schedule, is_cold
 from streams.engine.scopes import Scope
@@ -57,7 +56,6 @@ class KafkaLearner:
         self.learner, self.view, self.schedule = learner, view, schedule
         self.world, self.limits, self.writer_of, self.until = world, limits, writer_of, until
         self.grader = grading or Grading()
-        world.references = References(self.grader, view.said)
         self.batches = self.learned = 0
         """How often a batch was closed here to its version, and how many of them it was: some are closed again."""
         self.stalled: set[str] = set()

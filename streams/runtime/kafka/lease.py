@@ -56,6 +56,9 @@ class Lease:
 class LeasedWorld:
     """A world that is only asked under a fresh lease."""
 
+    # What a world knows is set on the world itself: here nobody would ever look.
+    __slots__ = ("asking", "lease", "world")
+
     def __init__(self, world: World, lease: Lease) -> None:
         self.world, self.lease = world, lease
         self.asking = 0

@@ -44,6 +44,7 @@ from streams.answering.world import World
 from streams.engine.learner import Learner
 from streams.engine.pending import seat_of
 from streams.engine.progress import Outcome, Progress, warn_of_lost, warn_of_stray
+from streams.engine.references import References
 from streams.engine.running import run_episode, run_set
 from streams.engine.schedule import Schedule
 from streams.runtime.embedded.intake import Usual, nothing_usual
@@ -150,6 +151,7 @@ class KafkaWorker:
         self.idle = Idle(self)
         self.view.on_feedback = self.told
         self.world.people = self.view.said
+        self.world.references = References(self.teacher.grader, self.view.said)
         self.budgets = KafkaBudgets.of(self)
         self.view.on_refused = self.refused
         self.appender.outgrown = self.owning.outgrown
