@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal, Self, TypeAlias, cast
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias, cast
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
-    NonNegativeInt,
     PositiveFloat,
     PositiveInt,
     StringConstraints,
@@ -57,8 +56,9 @@ Statement = Annotated[
 Subject = ProblemId
 """Whom a problem is about, as its application calls them: the name stands in the file of keys alone."""
 SubjectMark = Annotated[str, StringConstraints(pattern=rf"^{MARK.pattern}$")]
-# As many bits as a float says exactly: JSON readers of other languages would change a larger seed.
-Seed = Annotated[int, Field(ge=0, lt=1 << 53)]
+# As many bits as a float says exactly: JSON readers of other languages would change a larger number.
+WHOLE: Final = 1 << 53
+Seed = Annotated[int, Field(ge=0, lt=WHOLE)]
 Priority = Annotated[int, Field(ge=-9, le=9)]
 """Which of the problems that may be begun is begun first: the higher; 0 where nothing is said."""
 
@@ -192,11 +192,14 @@ class Problem(BaseModel):
     settings: Values = {}
     limits: Limits = Limits()
     seed: Seed = 0
-    walk: PositiveInt = Field(default=1, description="Which pass over the series this is.")
+    walk: int = Field(default=1, ge=1, lt=WHOLE, description="Which pass over the series this is.")
     memory: Name = "main"
     series: str | None = None
-    position: NonNegativeInt | None = Field(
-        default=None, description="Place in the series, from 0; none for late members and streams."
+    position: int | None = Field(
+        default=None,
+        ge=0,
+        lt=WHOLE,
+        description="Place in the series, from 0; none for late members and streams.",
     )
     labelled: bool = False
     perturbed: Perturbed | None = None

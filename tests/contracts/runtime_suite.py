@@ -196,8 +196,9 @@ class RuntimeSuite:
         assert runtime.live(Life(settle=True)) == Outcome()
         assert len(messages(runtime.log(), "answers")) == SIZE
 
-    def test_what_is_no_problem_is_kept_as_it_came(self, runtime: Runtime) -> None:
-        broken = b'{"id": 7, "never": "a problem"}'
+    @pytest.mark.parametrize("more", [b'"never": 1', b'"walk": 99999999999999999999'])
+    def test_what_is_no_problem_is_kept_as_it_came(self, runtime: Runtime, more: bytes) -> None:
+        broken = b'{"id": "7", "problem": "1", "domain": "d", "policy": "pupil", ' + more + b"}"
         good = (
             Problem(id="good", problem="1", domain="d", policy="pupil").model_dump_json().encode()
         )

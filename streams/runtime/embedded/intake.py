@@ -227,6 +227,7 @@ class Intake:
                         f"settings.warm_start: nothing was learned in scope {source!r} here"
                     )
             kept = carried(of_text(headers))
+            episode = episode_of(problem, self.default_policy)
         except NoPolicy as error:
             why = f"policy: {error}"
         except (BadSetting, TooMuch) as error:
@@ -234,7 +235,6 @@ class Intake:
         except (ValidationError, TypeError) as error:
             why = told(error, problem)
         else:
-            episode = episode_of(problem, self.default_policy)
             event = ProblemAdmitted(problem=problem, scope=scope, offset=offset, headers=kept)
             return episode, event
         self._refuse(offset, key, headers, value, why)

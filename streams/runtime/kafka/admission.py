@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -24,9 +24,7 @@ from streams.runtime.embedded.intake import (
     placed,
 )
 from streams.runtime.faults import told
-from streams.runtime.kafka.envelope import NotOurs, data_of
-
-Headers = list[tuple[str, bytes]]
+from streams.runtime.kafka.envelope import NotOurs, data_of, named
 
 
 class Refused(ValueError):
@@ -50,7 +48,7 @@ class Asked:
 
 
 def asked(
-    headers: Headers,
+    headers: Sequence[tuple[str, bytes | None]],
     value: bytes | None,
     find: Find,
     default_policy: str,
@@ -65,10 +63,11 @@ def asked(
         problem, label = problem_on(body) if ours else foreign(body)
         problem = with_known_type(problem, None if label is None else label.reference)
         problem = as_usual(problem, usual)
-        scope_told = dict(headers).get(f"ce_{SCOPE}", b"").decode("utf-8", "replace")
+        scope_told = named(headers).get(f"ce_{SCOPE}", b"").decode("utf-8", "replace")
         scope, policy = placed(find, problem, default_policy, scope_told)
         need_offered(policy, problem, offered)
         kept = carried(headers)
+        episode = episode_of(problem, default_policy)
     except ValidationError as error:
         raise Refused("input.field", told(error)) from error
     except TooMuch as error:
@@ -85,7 +84,7 @@ def asked(
         raise Refused("input.value", told(error, problem)) from error
     except (BadSetting, NotOurs, ValueError) as error:
         raise Refused("input.value", str(error)) from error
-    return Asked(episode_of(problem, default_policy), scope, problem, label, kept)
+    return Asked(episode, scope, problem, label, kept)
 
 
 def problem_on(body: bytes) -> tuple[Problem, Feedback | None]:

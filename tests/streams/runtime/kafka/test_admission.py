@@ -115,10 +115,34 @@ def test_what_cannot_be_admitted_is_refused_by_a_stable_code(value: bytes, code:
     assert str(refused.value)
 
 
-@given(st.binary(max_size=200))
-def test_any_bytes_are_admitted_or_refused(value: bytes) -> None:
+SAID = st.sampled_from(
+    ["ce_type", "ce_id", "ce_scope", "ce_source", "ce_specversion", "content-type", "traceparent"]
+)
+NUMBERED = st.dictionaries(
+    st.sampled_from(["walk", "position", "seed", "priority", "settings", "limits", "series"]),
+    st.integers() | st.sampled_from([1 << 53, 1 << 63, 1 << 64]) | st.floats() | st.text(),
+    max_size=3,
+)
+
+
+@given(
+    st.lists(st.tuples(SAID, st.none() | st.binary(max_size=20)), max_size=4),
+    st.binary(max_size=200) | NUMBERED.map(lambda more: record(**more)),
+)
+def test_any_headers_and_bytes_are_admitted_or_refused(
+    headers: list[tuple[str, bytes | None]], value: bytes
+) -> None:
     with suppress(Refused):
-        assert asked([], value, find, "cot").problem.id
+        found = asked(headers, value, find, "cot")
+        assert found.problem.id
+        assert found.episode
+
+
+def test_a_header_that_says_nothing_is_none() -> None:
+    assert (
+        asked([("ce_scope", None)], record(), find, "cot").scope
+        == asked([], record(), find, "cot").scope
+    )
 
 
 @pytest.mark.parametrize(
