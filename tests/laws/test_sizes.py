@@ -230,12 +230,15 @@ def test_workers_that_die_between_records_leave_each_answered_or_refused(
         check(setting, len(many), paid_once=False)
 
 
-def test_a_limit_that_nobody_tells_is_learned_from_a_refusal() -> None:
-    """By a worker that may not ask: it goes on with what is on the log."""
-    large = Given(text=4 * TAKES, label=None, reply=0, facts=(), answer=1, summary=1, letter="x")
+LARGE = Given(text=4 * TAKES, label=None, reply=0, facts=(), answer=1, summary=1, letter="x")
+
+
+@pytest.mark.parametrize("many", [(LARGE, SMALL, LARGE), (LARGE, *[SMALL] * (2 * PARTITIONS))])
+def test_a_limit_that_nobody_tells_is_learned_from_a_refusal(many: tuple[Given, ...]) -> None:
+    """By a worker that may not ask: it goes on with what is on the log, and no smaller one passes the refused one."""
     with in_memory(PARTITIONS) as here:
         setting = Setting(*here)
         setting.broker.tells = False
-        setting.send([each.line(number) for number, each in enumerate((large, SMALL, large))])
+        setting.send([each.line(number) for number, each in enumerate(many)])
         assert setting.live()
-        check(setting, 3)
+        check(setting, len(many))

@@ -137,6 +137,8 @@ class Lane:
         """Offset of the last record that the broker acknowledged."""
         self.flying = 0
         """Rows that were taken up and are not acknowledged yet."""
+        self.fallen = set[OnRefused]()
+        """Who lost a row: what they state behind it would count without it, and is left out."""
         self.asked_s: float | None = None
         """When somebody first asked for what is not taken up yet."""
         self.flown_s: float | None = None
@@ -235,6 +237,10 @@ class Lane:
         at, index, end = now_ms(), 0, len(rows)
         spans: list[tuple[int, int]] = []
         while index < len(rows):
+            if rows[index][3] in self.fallen:
+                index, end = index + 1, len(rows)
+                continue
+            end = next((n for n in range(index, end) if rows[n][3] in self.fallen), end)
             filled = Filled(rows, index, end, at)
             try:
                 offset = await self.appender.sessions.send(filled, self.topic, self.partition)
@@ -251,6 +257,7 @@ class Lane:
                     rows[index] = instead  # alone, for its size is not known to fit yet
                     end = index + 1
                     continue
+                self.fallen.add(on_refused)
             else:
                 spans.append((index, offset))
                 self.last = offset + filled.records - 1
