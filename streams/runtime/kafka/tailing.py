@@ -99,6 +99,8 @@ class EventsConsumer:
         if owned.is_void(episode):
             if owned.closed(episode) and episode not in owned.fold.within:
                 return  # it had ended before anybody took it out, and has its answer
+            if episode in owned.closings and episode not in owned.fold.within:
+                return  # its end is under way, and who reads the log counts that
             self.worker.schedule.take_out(episode)
             owned.closings.pop(episode, None)
             self.over(owned, episode)

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from schemas.events.episode import EpisodeAdopted
 from schemas.problem import Problem
+from streams.core.closing import Closing
 from streams.engine.progress import Outcome
+from streams.interfaces.cli.logs import counts
+from streams.runtime.embedded.log import now_ms
 from streams.runtime.kafka.append import Lane
+from streams.runtime.kafka.envelope import headers_of
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.owned import Owned
 from streams.runtime.kafka.relay import Relay
+from streams.runtime.kafka.store import KafkaStore
+from tests.contracts.runtime_suite import verified
 from tests.contracts.runtimes import PARTITIONS, Find, Life, OnKafka, messages
 from tests.memory_kafka.broker import Died
 from tests.memory_kafka.fixture import broker_of, in_memory
@@ -48,6 +55,34 @@ def test_an_answer_that_cannot_be_derived_waits_for_who_can(
     assert len(messages(runtime.log(), "answers")) == 1
     assert runtime.live(Life(find=both)) == Outcome()
     assert len(messages(runtime.log(), "answers")) == 2
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_who_is_taken_out_as_his_end_is_under_way_keeps_his_answer(
+    runtime: OnKafka, monkeypatch: pytest.MonkeyPatch, dies: bool
+) -> None:
+    """The end counts for whoever reads the log: nobody who saw it coming may think otherwise."""
+    close, broker = KafkaStore.close, broker_of(runtime.place)
+
+    async def taken_out(self: KafkaStore, ends: Sequence[tuple[str, Closing]], fresh: bool) -> None:
+        word, at_ms = EpisodeAdopted(void=True, by="ann"), now_ms()
+        for episode, _ in ends:
+            headers = headers_of(word.kind, episode, "adopted.0", at_ms)
+            row = (episode.encode(), word.to_json(), headers, at_ms)
+            broker.append(runtime.place.topic("events"), self.owned.index, [row])
+        await close(self, ends, fresh)
+
+    runtime.log().publish([alone("a")])
+    with monkeypatch.context() as patch:
+        patch.setattr(KafkaStore, "close", taken_out)
+        if dies:
+            patch.setattr(Relay, "take", die)
+        assert runtime.live(Life()) == (None if dies else Outcome())
+    assert runtime.live(Life(settle=True)) == Outcome()
+    log = runtime.log()
+    assert len(messages(log, "answers")) == 1
+    assert counts(log)["closed"] == 1
+    assert verified(log) == []
 
 
 def test_a_place_whose_answer_nobody_here_can_say_is_not_voided(
