@@ -8,7 +8,7 @@ whoever sent it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -128,6 +128,8 @@ class EventsFold:
     """The open set of each member."""
     parked: dict[str, int] = field(default_factory=dict[str, int])
     """How often an episode was parked more than adopted."""
+    shelf: Container[str] = ()
+    """Parked episodes that were admitted before its reader began: of these no end is known before they are back."""
     asked_from: int = 0
     """Problems before this place on ``problems`` were closed, or lay on a shelf, where the reader began."""
     upto: int = 0
@@ -167,7 +169,8 @@ class EventsFold:
             return True
         if said.kind == "episode.closed" and said.episode not in self.open:
             # A duplicate of it would else be taken for a new problem, and be worked on once more.
-            self.closed.add(said.episode)
+            if said.episode not in self.shelf:
+                self.closed.add(said.episode)
             return False
         # A set begins by being opened: its members were admitted, and it was not.
         first = "opened" if is_set(said.episode) else "admitted"

@@ -95,6 +95,7 @@ class Owned:
         parked = {str(e): Shelved(*place) for e, *place in checkpoint["parked"] if len(place) == 5}
         # What is parked behind the start is met as the partition is read.
         shelf = {e: each for e, each in parked.items() if each.offset < start}
+        fold.shelf = shelf
         made = cls(index, fold, source=int(checkpoint["source"]), shelf=shelf)
         made.spent.add_rows(checkpoint.get("spent", ()))
         made.spent_from = int(checkpoint["events"])

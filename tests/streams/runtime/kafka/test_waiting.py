@@ -16,7 +16,10 @@ from streams.engine.schedule import PendingEpisode
 from streams.runtime.kafka.envelope import LogRecord
 from streams.runtime.kafka.fence import EventsFold
 from streams.runtime.kafka.imported import KafkaLog
+from streams.runtime.kafka.owned import Owned
+from streams.runtime.kafka.relay import Relay
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
+from tests.memory_kafka.broker import Died
 from tests.memory_kafka.fixture import in_memory
 from tests.pupil import meant, newer, problems, publication
 
@@ -119,6 +122,33 @@ def test_one_that_was_adopted_and_closed_by_a_worker_that_died_is_answered(
     assert "closed" in runtime.log().journal(episode)
     assert runtime.live(Life(settle=True)) == Outcome()
     assert open_now(runtime) == {}
+    assert len(list(runtime.log().messages("answers"))) == 1
+
+
+@pytest.mark.parametrize("dies_after", [14, 15, 16])
+def test_it_is_answered_though_the_next_worker_dies_before_that_too(
+    runtime: OnKafka, tmp_path: Path, dies_after: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its checkpoint begins where the episode was admitted, and no index of that machine may hold it for closed."""
+    runtime.index = tmp_path / "index.db"
+    episode = park_one(runtime)
+    runtime.live(Life())
+    runtime.log().publish((), [(episode, "adopted.0", EpisodeAdopted(void=False))])
+    assert runtime.live(Life(dies_after=dies_after)) is None
+    assert "closed" in runtime.log().journal(episode)
+
+    async def noted(_: Relay, owned: Owned) -> None:
+        worker, began = runtime.worker, owned.fold.began[episode]
+        assert worker is not None
+        known = worker.view.checkpoints
+        await worker.shared.until(lambda: int(known[owned.index]["from"]) <= began)
+        raise Died
+
+    if not list(runtime.log().messages("answers")):
+        with monkeypatch.context() as patch:
+            patch.setattr(Relay, "take", noted)
+            assert runtime.live(Life()) is None
+    assert runtime.live(Life(settle=True)) == Outcome()
     assert len(list(runtime.log().messages("answers"))) == 1
 
 
