@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from hashlib import sha256
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -105,16 +106,29 @@ def take_back(producer: Any, topic: str, partition: int, records: int) -> None:
 
 async def record_at(consumer: Any, tp: Any, offset: int) -> Any:
     """The record at an offset of a partition, which has to lie before its end; nothing if it is gone."""
-    consumer.assign([tp])
-    consumer.seek(tp, offset)
-    while True:
-        found = await consumer.getmany(tp, timeout_ms=500, max_records=1)
-        for record in found.get(tp, ()):
-            # A compacted topic gives the next one that is left.
-            return record if record.offset == offset else None
+    return (await records_at(consumer, {tp: offset})).get(tp)
+
+
+async def records_at(consumer: Any, places: Mapping[Any, int]) -> dict[Any, Any]:
+    """The record at an offset of each partition, which has to lie before its end; those that are gone are left out."""
+    # All at once: a client that is given other partitions one by one waits for its last question each time.
+    consumer.assign(list(places))
+    for tp, offset in places.items():
+        consumer.seek(tp, offset)
+    found = dict[Any, Any]()
+    for tp, offset in places.items():
         # What a transaction leaves behind takes an offset, and no record is ever handed out for it.
-        if await consumer.position(tp) > offset:
-            return None
+        while tp not in found and await consumer.position(tp) <= offset:
+            taken = await consumer.getmany(tp, timeout_ms=500, max_records=1)
+            for record in taken.get(tp, ()):
+                found[tp] = record
+    # A compacted topic gives the next one that is left.
+    return {tp: record for tp, record in found.items() if record.offset == places[tp]}
+
+
+def mark_of(record: Any) -> str:
+    """What tells a record from any other at its offset."""
+    return sha256(b"%d " % record.timestamp + (record.value or b"")).hexdigest()[:16]
 
 
 def spot(topic: str, partition: int) -> Any:

@@ -41,7 +41,9 @@ CONSUMER = "kafka"
 INTAKE = "intake"
 FIRST = "select kind, body, epoch from records where episode = ? and address = ?"
 PLACES = "create table places(offset integer primary key, partition integer, place integer)"
-HAS_PLACES = "select 1 from sqlite_master where name = 'places'"
+MARKS = "create table if not exists marks(topic text primary key, partition integer, offset integer, mark text)"
+MARK = "insert or replace into marks values (?, ?, ?, ?)"
+HAS = "select 1 from sqlite_master where name = '{}'"
 TIMED = "insert or ignore into counters select 'timed', coalesce(max(offset), 0) from records"
 """Up to where an earlier build read records: by the time of their batch, not of their statement."""
 PLACE = "insert into places values (?, ?, ?)"
@@ -81,8 +83,9 @@ class KafkaLog(SqliteLog):
             if path.exists() and not self._same_topics(path):
                 drop(path)
             super().__init__(path, create=True)
-            if not self.db.execute(HAS_PLACES).fetchone():
+            if not self.db.execute(HAS.format("places")).fetchone():
                 self.db.execute(PLACES)
+            self.db.execute(MARKS)
             self.db.execute(LAIN)
             self.db.execute(TIMED)
         # A power failure may cost the last commits: then they are read from Kafka again.
@@ -190,6 +193,11 @@ class KafkaLog(SqliteLog):
                     self._message(name, record)
             for tp, offset in upto.items():
                 self.commit_position(f"{CONSUMER}/{tp.partition}", tp.topic, offset)
+            # A topic goes with all of its partitions: one record of it tells it from another of that name.
+            last = {record.topic: record for record in found}
+            for topic, record in last.items():
+                row = (topic, record.partition, record.offset, aio.mark_of(record))
+                self.db.execute(MARK, row)
             for (topic, partition), fence in fences.items():
                 if fence.claims:  # only those that were read just now: we know their claimants
                     row = (topic, partition, fence.epoch, self.claimants[topic, partition])
@@ -294,14 +302,19 @@ class KafkaLog(SqliteLog):
         return None if record is None else record.value or b""
 
     def _same_topics(self, path: Path) -> bool:
-        """Whether the file was read from these topics: none is shorter than what was read of it."""
+        """Whether the file was read from these topics: none is shorter, or holds another record where it was read."""
         old = SqliteLog(path)
         try:
-            if not old.db.execute(HAS_PLACES).fetchone():
+            if not old.db.execute(HAS.format("places")).fetchone():
                 return False  # an earlier build's: where answers lie cannot be told without reading them
             rows = old.db.execute(
                 "select name, topic, offset from consumers where name like 'kafka/%'"
             ).fetchall()
+            marks = []
+            if old.db.execute(HAS.format("marks")).fetchone():  # earlier builds keep none
+                marks = old.db.execute(
+                    "select topic, partition, offset, mark from marks"
+                ).fetchall()
         finally:
             old.close()
         at = {aio.spot(t, int(name.rpartition("/")[2])): offset for name, t, offset in rows}
@@ -310,7 +323,14 @@ class KafkaLog(SqliteLog):
         if not at:
             return True
         ends: dict[Any, int] = self._run(self.consumer.end_offsets(list(at)))
-        return all(ends[tp] >= offset for tp, offset in at.items())
+        if any(ends[tp] < offset for tp, offset in at.items()):
+            return False
+        known = {
+            aio.spot(topic, partition): (offset, mark) for topic, partition, offset, mark in marks
+        }
+        found = self._run(aio.records_at(self.consumer, {tp: at for tp, (at, _) in known.items()}))
+        # One that is gone, such as after compaction, tells nothing.
+        return all(aio.mark_of(record) == known[tp][1] for tp, record in found.items())
 
     # -- publishing --------------------------------------------------------------------------------
 

@@ -35,6 +35,8 @@ class Owned:
     fold: EventsFold = field(default_factory=EventsFold)
     events: KafkaWriter | None = None
     learning: KafkaWriter | None = None
+    reads_from: int = 0
+    """From which offset on its owner read it."""
     live: bool = False
     learns: bool = False
     source: int = -1

@@ -152,7 +152,8 @@ class Ownership:
         checkpoint = worker.view.checkpoints.get(index)
         before = self.partitions[index]
         owned = Owned.beginning(index, checkpoint, worker.past, self.odd[index])
-        begins, fold, view = owned.fold.upto, owned.fold, worker.view
+        begins = owned.reads_from = owned.fold.upto
+        fold, view = owned.fold, worker.view
         # What was delivered meanwhile comes from the group only once, and only we resume what we paused.
         owned.queue, owned.paused = before.queue, before.paused
         self.partitions[index] = owned
@@ -183,11 +184,6 @@ class Ownership:
             worker.tailing.lighten(owned, episode)
         self.owing.add(index)
         worker.refused(index)
-        if index not in worker.past.whole:
-            end = events.epoch + 1
-            self._start(
-                ("past", index), self._when_open(worker.past.fill, place, index, begins, end)
-            )
         self.takeovers.append(time.perf_counter() - self.taken_since_s[index])
         self.replayed.append(events.epoch - begins)
 
@@ -279,6 +275,11 @@ class Ownership:
         for owned in self.partitions.values():
             # Until the index is whole here, duplicates of what was closed long ago would be admitted.
             known = owned.index in self.worker.past.whole
+            if owned.live and not known:
+                self._start(
+                    ("past", owned.index),
+                    self._when_open(self.worker.past.fill, self.worker.reread, owned),
+                )
             draining = self.worker.world.draining
             if owned.live and known and owned.queue and self.room > 0 and not draining:
                 self._start(("intake", owned.index), self._admit(owned))

@@ -26,7 +26,8 @@ from streams.producing.typed import type_mark
 from streams.runtime.kafka import aio
 from streams.runtime.kafka.envelope import NotOurs, read
 from streams.runtime.kafka.fence import Fence, takes_out
-from streams.runtime.kafka.place import KafkaAddress
+from streams.runtime.kafka.owned import Owned
+from streams.runtime.kafka.reread import Rereader
 
 _log = logging.getLogger(__name__)
 AT_ONCE = 2_000
@@ -37,10 +38,11 @@ create table if not exists texts(
 create table if not exists admitted(
   episode text primary key, partition integer, offset integer, mark text) without rowid;
 create table if not exists admitted_upto(partition integer primary key, offset integer, claim integer);
+create table if not exists begun(partition integer primary key, mark text);
 """
 # Earlier builds noted in a table `upto` or `typed_upto` how far they had read, and not where each episode was
 # admitted. What they read is read again: it is unknown which type the answers have, and what was taken out in time.
-NAMES = ("closed", "texts", "admitted", "admitted_upto")
+NAMES = ("closed", "texts", "admitted", "admitted_upto", "begun")
 NOTE = """
 insert into admitted_upto values (?, ?, ?) on conflict(partition) do update
   set offset = excluded.offset, claim = excluded.claim where excluded.offset > offset
@@ -72,6 +74,8 @@ class ClosedEpisodeIndex:
         """Of partitions that are not whole, what was taken out there, and at which offset."""
         self.read = 0
         """Records that were read to fill it."""
+        self.dropped = 0
+        """How often it turned out to be of another log."""
         self.whole: dict[int, int] = {}
         """Partitions of which everything before the present is in the index, and how far that is noted."""
 
@@ -150,28 +154,39 @@ class ClosedEpisodeIndex:
         self.named.clear()
         self.admitted.clear()
 
-    def begins(self, partition: int, end: int) -> tuple[int, int]:
-        """From where the index lacks a partition, and the claim in force there.
+    def begins(self, partition: int, end: int, first: str | None) -> tuple[int, int]:
+        """From where the index lacks a partition, and the claim in force there. ``first`` marks its first record.
 
-        An index that knows more than there is belongs to another log, and is dropped.
+        An index that knows more than there is belongs to another log, as does one of a partition that began
+        otherwise, and is dropped.
         """
         query = "select offset, claim from admitted_upto where partition = ?"
         offset, claim = self.db.execute(query, (partition,)).fetchone() or (0, -1)
-        if offset <= end:
-            return offset, claim
-        for table in NAMES:
-            self.db.execute(f"delete from {table}")
-        return 0, -1
+        query = "select mark from begun where partition = ?"
+        (begun,) = self.db.execute(query, (partition,)).fetchone() or (first,)
+        if offset > end or (first is not None and begun != first):
+            for table in NAMES:
+                self.db.execute(f"delete from {table}")
+            # What was read of others went with it: they are to be read again.
+            self.whole.clear()
+            self.dropped += 1
+            offset, claim = 0, -1
+        if first is not None:  # else it is gone, and tells nothing
+            self.db.execute("insert or replace into begun values (?, ?)", (partition, first))
+        return offset, claim
 
-    async def fill(self, place: KafkaAddress, partition: int, start: int, end: int) -> None:
-        """Read what lies between the index and ``start``, from where on the owner reads itself.
-
-        ``end`` is the end of the partition.
-        """
-        offset, claim = self.begins(partition, end)
+    async def fill(self, reread: Rereader, owned: Owned) -> None:
+        """Read what lies between the index and where its owner began to read."""
+        assert owned.events is not None
+        partition, start, end = owned.index, owned.reads_from, owned.events.epoch + 1
+        offset, claim = self.begins(partition, end, await reread.first(partition))
+        dropped = self.dropped
         if offset < start:
-            fence, consumer = Fence(claim), aio.consumer(place, max_partition_fetch_bytes=4 << 20)
-            tp = aio.spot(place.topic("events"), partition)
+            fence, consumer = (
+                Fence(claim),
+                aio.consumer(reread.place, max_partition_fetch_bytes=4 << 20),
+            )
+            tp = aio.spot(reread.place.topic("events"), partition)
             try:
                 await aio.patiently(consumer.start)
                 consumer.assign([tp])
@@ -183,6 +198,8 @@ class ClosedEpisodeIndex:
                             self._take(fence, partition, record)
                             self.read += 1
                     offset = max(offset, await consumer.position(tp))
+                    if self.dropped != dropped:
+                        return  # what was read before is gone: it is read again, from the beginning
                     # Noted as it goes: a log of years is not read from its beginning after each restart.
                     self._keep()
                     self.db.execute(NOTE, (partition, min(offset, start), fence.epoch))

@@ -61,6 +61,13 @@ class Rereader:
             owned.fold.fence.before(fold.fence.claims)
         return replies
 
+    async def first(self, partition: int) -> str | None:
+        """What marks the first record of a partition of `events` that holds some; nothing where that is gone."""
+        tp = aio.spot(self.place.topic("events"), partition)
+        async with self.alone:
+            record = await aio.record_at(await self._reader(), tp, 0)
+        return None if record is None else aio.mark_of(record)
+
     async def is_empty(self, topic: str, partition: int, offset: int, end: int) -> bool:
         """Whether no record lies between two offsets: the end of a transaction takes one, and is none."""
         async with self.alone:
@@ -78,7 +85,7 @@ class Rereader:
             except NotOurs:
                 continue
 
-    async def _found(self, tp: Any, offset: int, end: int) -> AsyncIterator[Any]:
+    async def _reader(self) -> Any:
         if self.consumer is None:  # most workers never need one
             made = aio.consumer(
                 self.place, fetch_max_wait_ms=50, max_partition_fetch_bytes=FETCH_BYTES
@@ -89,7 +96,10 @@ class Rereader:
                 await made.stop()
                 raise
             self.consumer = made
-        consumer = self.consumer
+        return self.consumer
+
+    async def _found(self, tp: Any, offset: int, end: int) -> AsyncIterator[Any]:
+        consumer = await self._reader()
         consumer.assign([tp])
         consumer.seek(tp, offset)
         while offset < end:

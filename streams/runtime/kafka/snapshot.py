@@ -12,7 +12,6 @@ import logging
 import sqlite3
 import time
 from collections.abc import Mapping
-from hashlib import sha256
 from importlib.metadata import version
 from typing import Any, Final, TypeAlias
 
@@ -197,7 +196,7 @@ class ViewSnapshot:
         # What still needs its dead letter is nowhere but in memory: the next start has to read it again.
         for partition, record, _ in view.unread.values():
             starts[topic, partition] = min(starts[topic, partition], record.offset)
-        self.marks |= {spot: (last.offset, mark_of(last)) for spot, last in view.last.items()}
+        self.marks |= {spot: (last.offset, aio.mark_of(last)) for spot, last in view.last.items()}
         view.last.clear()
         head = {
             "format": FORMAT,
@@ -233,11 +232,6 @@ ANOTHER: Final = "is of another log"
 UNSURE: Final = "cannot be learned on from: a policy is missing, or a version was made again"
 
 
-def mark_of(record: Any) -> str:
-    """What tells a record from any other at its offset."""
-    return sha256(b"%d " % record.timestamp + (record.value or b"")).hexdigest()[:16]
-
-
 async def last_records(
     consumer: Any, starts: Mapping[Spot, int], marks: Marks
 ) -> Mapping[Spot, str]:
@@ -250,9 +244,6 @@ async def last_records(
             raise Unusable(ANOTHER)
         if spot in marks and begins[tp] > marks[spot][0]:
             raise Unusable(f"is older than what {spot[0]} still holds")
-    found = dict[Spot, str]()
-    for spot, (offset, _) in marks.items():
-        record = await aio.record_at(consumer, aio.spot(*spot), offset)
-        if record is not None:
-            found[spot] = mark_of(record)
-    return found
+    places = {aio.spot(*spot): offset for spot, (offset, _) in marks.items()}
+    found = await aio.records_at(consumer, places)
+    return {tps[tp]: aio.mark_of(record) for tp, record in found.items()}

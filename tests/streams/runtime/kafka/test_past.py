@@ -23,8 +23,8 @@ from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.owned import Owned
 from streams.runtime.kafka.ownership import Ownership
 from streams.runtime.kafka.past import ClosedEpisodeIndex
-from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.relay import Relay
+from streams.runtime.kafka.reread import Rereader
 from tests.contracts import runtimes
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka, Watching
 from tests.memory_kafka.broker import Died
@@ -87,11 +87,9 @@ def test_nothing_is_admitted_before_the_index_is_rebuilt(
     """A duplicate would run once more, and what was taken out of its batch would wait for a person."""
     before, fill = completions(lived), ClosedEpisodeIndex.fill
 
-    async def slowly(
-        self: ClosedEpisodeIndex, place: KafkaAddress, partition: int, start: int, end: int
-    ) -> None:
+    async def slowly(self: ClosedEpisodeIndex, reread: Rereader, owned: Owned) -> None:
         await asyncio.sleep(0.5)
-        await fill(self, place, partition, start, end)
+        await fill(self, reread, owned)
 
     monkeypatch.setattr(ClosedEpisodeIndex, "fill", slowly)
     lived.index = None
@@ -138,14 +136,13 @@ def test_a_partition_that_moves_away_while_it_is_rebuilt_and_comes_back_is_rebui
         owning.partitions[partition] = Owned(partition, queue=before.queue)  # as it comes again
         owning._take(partition)  # pyright: ignore[reportPrivateUsage]
 
-    async def moved(
-        self: ClosedEpisodeIndex, place: KafkaAddress, partition: int, start: int, end: int
-    ) -> None:
+    async def moved(self: ClosedEpisodeIndex, reread: Rereader, owned: Owned) -> None:
+        partition = owned.index
         began.append(partition)
         if began == [partition] and lived.worker is not None:
             asyncio.get_running_loop().call_soon(move, lived.worker.owning, partition)
             await asyncio.sleep(0.5)
-        await fill(self, place, partition, start, end)
+        await fill(self, reread, owned)
 
     monkeypatch.setattr(ClosedEpisodeIndex, "fill", moved)
     lived.log().publish([given("again")])
@@ -332,17 +329,6 @@ def test_an_index_that_is_ahead_of_what_is_open_is_kept(lived: OnKafka) -> None:
     lived.log().publish([given("again"), ("problems", "b2", {}, other)])
     assert lived.live(Life(settle=True)) == Outcome()
     assert completions(lived) == before
-
-
-def test_the_index_of_another_log_is_dropped(tmp_path: Path) -> None:
-    with closing(ClosedEpisodeIndex(tmp_path / "i.db")) as past:
-        past.add("p/d/a/0")
-        past.whole[0] = -1
-        past.note(0, 900, 4)
-        assert past.begins(0, 1000) == (900, 4)
-        assert "p/d/a/0" in past
-        assert past.begins(0, 800) == (0, -1)
-        assert "p/d/a/0" not in past
 
 
 def test_without_a_place_to_write_the_index_lives_in_memory(tmp_path: Path) -> None:
