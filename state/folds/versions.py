@@ -38,6 +38,11 @@ class Versions(MutableMapping[int, Memory]):
         made = self._made.get(number)
         return None if made is None else made.revision
 
+    def has(self, number: int, revision: int | None) -> bool:
+        """Whether this revision of a version is known, or one that came after it."""
+        newest = self.revision(number)
+        return newest is not None and newest >= (revision or 0)
+
     def later(self, number: int, revision: int, make: Callable[[], Memory]) -> None:
         """Put a version in that is made when it is asked for."""
         self._revisions[number] = revision

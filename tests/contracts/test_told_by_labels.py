@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from handlers.policies.base import Batch, Policy, Steps
+from handlers.policies.base import Batch, Policy
+from schemas.asking import Steps
 from schemas.events.episode import Checked
 from schemas.questions import Check
 from streams.engine.progress import Outcome

@@ -41,6 +41,18 @@ def test_every_revision_is_the_one_that_was_pinned_however_it_is_asked_for_first
         versions.pinned(3, 4)
 
 
+def test_a_revision_is_known_from_its_own_on_and_a_version_alone_is_not_enough() -> None:
+    versions = Versions()
+    versions[0] = of(0)
+    assert versions.has(0, None)
+    assert not versions.has(0, 1)
+    assert not versions.has(1, None)
+    versions.later(
+        1, 2, lambda: pytest.fail("it is made where it is read, and not where it is asked for")
+    )
+    assert [versions.has(1, revision) for revision in (None, 1, 2, 3)] == [True, True, True, False]
+
+
 def test_a_revision_takes_its_version_s_place_and_the_numbers_stay_in_order() -> None:
     versions = Versions()
     for number in (2, 1, 3):

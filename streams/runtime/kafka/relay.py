@@ -70,6 +70,13 @@ class Relay:
         owned.relaying -= len(units)
         self.relayed += len(done)
 
+    def again(self, owned: Owned, scope: str) -> None:
+        """Try once more to say the answers of a scope of which a version was heard: they may rest on that."""
+        for unit in sorted(owned.unsaid):
+            if owned.admitted(owned.members(unit)[0]).scope == scope:
+                owned.unsaid.discard(unit)
+                owned.owed.append(unit)
+
     def _ends(self, owned: Owned, unit: str) -> list[tuple[str, Closing]] | None:
         """Return what the ends of a unit's members leave: as worked out here, or derived from the record again.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from handlers.policies.base import Policy
 from schemas.events.base import Event
-from schemas.events.episode import ProblemAdmitted
+from schemas.events.episode import EpisodeOpened, ProblemAdmitted
 from streams.core.closing import Closing
 from streams.engine.running import SeatedStore
 from streams.engine.scopes import Scope
@@ -46,9 +46,12 @@ class KafkaStore(SeatedStore[KafkaWriter]):
     async def _version(self, episode: str) -> None:
         """A version that the record pins exists on the log; we may not have read so far yet."""
         versions = self._scope(self.owned.admitted(episode)).memory.versions
-        wanted = getattr(self.journal(episode).get("opened"), "memory_version", 0)
-        if wanted not in versions:
-            waiting = self.worker.shared.until(lambda: wanted in versions)
+        opened = self.journal(episode).get("opened")
+        if not isinstance(opened, EpisodeOpened):
+            return
+        wanted = opened.memory_version, opened.memory_revision
+        if not versions.has(*wanted):
+            waiting = self.worker.shared.until(lambda: versions.has(*wanted))
             with suppress(TimeoutError):
                 await asyncio.wait_for(waiting, VERSION_WAIT_S)
 

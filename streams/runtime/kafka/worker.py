@@ -277,7 +277,11 @@ class KafkaWorker:
         match event:
             case Reflected():
                 self.teacher.reflected(episode, event)
-            case MemoryVersioned() | SeriesOpened() | PositionVoided() | ProblemForgotten():
+            case MemoryVersioned():
+                self.schedule.release(event.scope)
+                for owned in self.owning.partitions.values():
+                    self.relay.again(owned, event.scope)
+            case SeriesOpened() | PositionVoided() | ProblemForgotten():
                 self.schedule.release(event.scope)
             case _ if event.kind == CLAIMED:
                 self.owning.claimed_learning(partition)

@@ -15,8 +15,8 @@ from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.past import ClosedEpisodeIndex
 from streams.runtime.kafka.place import KafkaAddress
 from tests.contracts.runtime_suite import verified
-from tests.contracts.runtimes import GLANCES, PARTITIONS, Life, OnKafka, messages
-from tests.memory_kafka.fixture import broker_of, in_memory
+from tests.contracts.runtimes import PARTITIONS, Life, OnKafka, messages
+from tests.memory_kafka.fixture import GLANCES, broker_of, in_memory
 
 OLD, MANY = ("old1", "old2"), 30
 """Problems of the old topics, and how many the new ones have, so that they reach beyond all that was read."""

@@ -10,16 +10,18 @@ from typing import Any
 
 import pytest
 
-from schemas.events.episode import EpisodeAdopted
+from schemas.events.episode import EpisodeAdopted, ProblemAdmitted
 from schemas.problem import Problem
 from streams.core.closing import Closing
+from streams.engine.learner import Learner
 from streams.engine.progress import Outcome
 from streams.interfaces.cli.logs import counts
 from streams.runtime.embedded.log import now_ms
-from streams.runtime.kafka.append import Lane
-from streams.runtime.kafka.envelope import headers_of
+from streams.runtime.kafka.append import Appender, Lane
+from streams.runtime.kafka.envelope import LogRecord, headers_of
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.owned import Owned
+from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.relay import Relay
 from streams.runtime.kafka.store import KafkaStore
 from tests.contracts.runtime_suite import verified
@@ -102,6 +104,21 @@ def test_a_place_whose_answer_nobody_here_can_say_is_not_voided(
     assert runtime.live(Life(settle=True)) == Outcome()
     first, *_ = runtime.log().records(kinds=["batch.closed"])
     assert [each.split("/")[2] for each in getattr(first.event, "members", ())] == ["1"]
+
+
+def test_what_rests_on_a_version_that_comes_late_is_said_once_it_is_heard() -> None:
+    owned = Owned(0)
+    owned.fold.fence.epoch = 0
+    for name in ("a", "b"):
+        problem = Problem(id=name, problem="1", domain=name, policy="pupil")
+        admitted = ProblemAdmitted(problem=problem, scope=f"{name}/pupil/main/s", offset=0)
+        said = LogRecord(name, "admitted", "problem.admitted", 0, admitted.to_json())
+        assert owned.fold.take(1, said)
+    owned.unsaid |= {"a", "b"}
+    place = KafkaAddress.of("kafka://nowhere:1")
+    relay = Relay(place, Appender(place), Learner(both), "pupil", PARTITIONS)
+    relay.again(owned, "a/pupil/main/s")
+    assert (list(owned.owed), owned.unsaid) == (["a"], {"b"})
 
 
 def test_an_application_s_headers_come_back_on_the_answer_whoever_derives_it(
