@@ -19,9 +19,10 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+import orjson
 import pytest
 
-from streams.runtime.kafka import topics
+from streams.runtime.kafka import aio, topics
 from streams.runtime.kafka.place import KafkaAddress
 from tests.live.kafka_here import Cluster, broker, eventually, missing, pid_of
 from tests.live.test_health import figure
@@ -67,6 +68,30 @@ class Brokers:
         led = self.whole()
         return max(led, key=lambda each: led[each])
 
+    def coordinating(self) -> int:
+        """The broker that deals partitions out to the workers."""
+
+        async def found() -> int:
+            admin = aio.admin(self.place)
+            await admin.start()
+            try:
+                return int(await admin.find_coordinator(self.place.group))
+            finally:
+                await admin.close()
+
+        self.whole()
+        return asyncio.run(found())
+
+    def controlling(self) -> int:
+        """The node whose word on the cluster holds; brokers name any of them to clients."""
+        self.whole()
+        states = [
+            orjson.loads(each.read_bytes())
+            for each in self.folder.glob("node/*/data/__cluster_metadata-0/quorum-state")
+        ]
+        last = max(states, key=lambda each: (each["leaderEpoch"], each["leaderId"]))
+        return int(last["leaderId"])
+
     def signal(self, number: int, what: signal.Signals) -> None:
         os.kill(pid_of(self.folder / "node" / str(number)), what)
 
@@ -75,19 +100,23 @@ class Brokers:
         broker(self.folder, "start", BROKERS=str(BROKERS))
 
 
-def kill(brokers: Brokers, gone_s: float = GONE_S) -> None:
-    brokers.signal(brokers.leading(), signal.SIGKILL)
+def kill(
+    brokers: Brokers, gone_s: float = GONE_S, whom: Callable[[Brokers], int] = Brokers.leading
+) -> None:
+    brokers.signal(whom(brokers), signal.SIGKILL)
     time.sleep(gone_s)
     brokers.start()
 
 
-def freeze(brokers: Brokers, gone_s: float = GONE_S) -> None:
-    leader = brokers.leading()
-    brokers.signal(leader, signal.SIGSTOP)
+def freeze(
+    brokers: Brokers, gone_s: float = GONE_S, whom: Callable[[Brokers], int] = Brokers.leading
+) -> None:
+    number = whom(brokers)
+    brokers.signal(number, signal.SIGSTOP)
     try:
         time.sleep(gone_s)
     finally:
-        brokers.signal(leader, signal.SIGCONT)
+        brokers.signal(number, signal.SIGCONT)
 
 
 def is_over(command: Path) -> bool:
@@ -118,6 +147,10 @@ FAULTS: Final[Mapping[str, Callable[[Brokers], None]]] = {
     "freeze": freeze,
     "roll": roll,
     "two gone": two_gone,
+    "kill the coordinator": partial(kill, whom=Brokers.coordinating),
+    "freeze the coordinator": partial(freeze, whom=Brokers.coordinating),
+    "kill the controller": partial(kill, whom=Brokers.controlling),
+    "freeze the controller": partial(freeze, whom=Brokers.controlling),
 }
 
 

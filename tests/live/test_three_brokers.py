@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import signal
 import tempfile
 import time
@@ -16,10 +17,13 @@ import pytest
 from streams.runtime.kafka import aio, topics
 from streams.runtime.kafka.place import KafkaAddress
 from tests.live.kafka_here import Cluster, broker, eventually, missing, pid_of
+from tests.live.test_dashboard import OLD
 from tests.live.test_health import figure
 from tests.live.test_kafka import lines
+from tests.live.test_large import LARGE
 from tests.pace import soon
 from tests.ports import free_port
+from tests.streams.dashboard.serving import serving
 from tests.streams.telemetry.test_metrics import fetched, parsed, status
 
 WHY = missing()
@@ -138,3 +142,36 @@ def test_below_quorum_a_worker_ends_when_told_and_commands_say_who_answers(
     assert "one of three brokers answered; " in said.splitlines()[-2]
     assert said.count("refuses the connection") >= 2
     assert "no broker answered" not in said
+
+
+def test_below_quorum_health_and_dashboard_say_so_and_a_large_record_ends_nobody(
+    three: tuple[Cluster, Path], tmp_path: Path
+) -> None:
+    cluster, nodes = three
+    port, large = free_port(), tmp_path / "large.bin"
+    large.write_bytes(random.Random(7).randbytes(LARGE[0]).replace(b"\n", b"x"))
+    taken = ("-X", "message.max.bytes=3000000")
+    cluster.kcat("-P", "-t", cluster.topic("problems"), *taken, "-p", "0", "-k", "big", str(large))
+    cluster.send(lines(COUNT, policy="cot"))
+    worker = cluster.worker(*WORK, "--metrics", f"127.0.0.1:{port}")
+    eventually(lambda: fetched(port, "/readyz") == "ok\n" and figure(port, CLOSED) > 20)
+    eventually(lambda: asyncio.run(leaders(KafkaAddress.of(cluster.url))))
+    with serving(cluster.url, METALOGUE_HOME=str(cluster.home)) as site:
+        eventually(lambda: site.get("/").status == 200 and OLD not in site.get("/").text)
+        said = len(cluster.said.read_text().splitlines())
+        for gone in (2, 3):
+            os.kill(pid_of(nodes / str(gone)), signal.SIGKILL)
+        unready = eventually(lambda: (found := status(port, "/readyz"))[0] == 503 and found[1])
+        assert "brokers away for " in unready
+        assert status(port, "/livez") == (200, "ok\n")
+        eventually(lambda: figure(port, "metalogue_append_age_seconds") > 5)
+        assert figure(port, "metalogue_appends_waiting") > 0
+        assert OLD in eventually(lambda: OLD in (page := site.get("/")).text and page.text)
+        broker(nodes.parent, "start", BROKERS=str(BROKERS))
+        eventually(lambda: fetched(port, "/readyz") == "ok\n", 120)
+        eventually(lambda: OLD not in site.get("/").text)
+    eventually(lambda: figure(port, CLOSED) == COUNT, 200)
+    assert len(cluster.said.read_text().splitlines()) - said < 60
+    assert worker.poll() is None
+    stats = eventually(lambda: (now := cluster.stats())["answers"] == COUNT and now)
+    assert (stats["dead_letters"], stats["repeated_completions"]) == (1, 0)
