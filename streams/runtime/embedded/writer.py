@@ -139,7 +139,8 @@ class Writer:
     def flush(self) -> None:
         """Commit now, without a loop. Raises ``Fenced`` when the claim is no longer the latest.
 
-        While another process holds the log nothing is lost: it raises, and may be called again.
+        Where it raises anything else, be it that another process holds the log or that the disk is full, nothing is
+        lost and nothing passes it: it may be called again.
         """
         if not self._has_more():
             return
@@ -148,12 +149,14 @@ class Writer:
         rows, self.rows = self.rows, []
         sent, self.sent = self.sent, []
         positions, self.positions = self.positions, {}
+        stated, kept = list(rows), False
         try:
             # Within the transaction: a claim that is looked at before it may be lost before it begins.
             if not self.holds():
                 self.fenced = True
                 self._count("stale", sum(row[5] == "completed" for row in rows))
                 db.execute("commit")  # the count alone, since nothing of ours was put yet
+                kept = True
                 raise self.lost()
             self.about_to_append()
             self.stamps.put(db, rows)
@@ -162,22 +165,29 @@ class Writer:
             if db.total_changes - before != len(rows):
                 # Some record was not the first at its address. Of these only answers were paid for twice.
                 self.stamps.doubt()
-                lost = 0
-                for _, _, epoch, episode, address, kind, _, body in rows:
-                    if kind == "completed":
-                        lost += db.execute(FIRST, (episode, address)).fetchone() != (epoch, body)
-                self._count("repeated", lost)
+                lost = (
+                    db.execute(FIRST, (episode, address)).fetchone() != (epoch, body)
+                    for _, _, epoch, episode, address, kind, _, body in rows
+                    if kind == "completed"
+                )
+                self._count("repeated", sum(lost))
             if sent:
                 messages = [(topic, key, at, headers, value) for topic, key, headers, value in sent]
                 db.executemany(SEND, messages if sealing is None else sealing.messages(messages))
             for (consumer, topic), offset in positions.items():
                 self.log.commit_position(consumer, topic, offset)
             db.execute("commit")
+            kept = True
         except BaseException:
             # Also where the process is interrupted: an open transaction would keep all others out.
             if db.in_transaction:
                 db.execute("rollback")
             self.stamps.doubt()
+            if not kept:
+                # What failed goes before all that comes, or nothing does: a log that took the end of an episode
+                # and not its middle would contradict itself for ever.
+                self.rows[:0], self.sent[:0] = stated, sent
+                self.positions = {**positions, **self.positions}
             raise
         self.commits += 1
         self.appended_s = time.monotonic()

@@ -122,25 +122,44 @@ async def _commit(writer: Writer) -> None:
     await writer.commit()
 
 
-def test_an_append_that_fails_leaves_nothing_of_its_turn(log: SqliteLog) -> None:
+def test_an_append_that_fails_leaves_nothing_of_its_turn_and_is_not_passed(
+    log: SqliteLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Records, messages and positions of one commit stand or fall together; all who wait are told."""
-    writer = log.claim("w")
+    writer, moved, full = log.claim("w"), SqliteLog.commit_position, [True]
+
+    def move(self: SqliteLog, *where: Any) -> None:
+        if full[0]:
+            raise sqlite3.OperationalError("database or disk is full")
+        moved(self, *where)
+
+    def there() -> tuple[Any, ...]:
+        return (
+            [*log.journal("p/d/a/0")],
+            log.has_message("answers", "a"),
+            log.position("intake", "problems"),
+        )
 
     async def run() -> None:
         writer.state("events", "p/d/a/0", "0", voted(1))
         writer.send("answers", "a", b"x")
-        writer.advance("intake", "problems", object())  # type: ignore[arg-type]
-        waiting = [writer.commit(), writer.commit()]
-        done = await asyncio.gather(*waiting, return_exceptions=True)
+        writer.advance("intake", "problems", 7)
+        done = await asyncio.gather(writer.commit(), writer.commit(), return_exceptions=True)
         assert all(isinstance(error, sqlite3.Error) for error in done)
+        assert there() == ([], False, 0)
+        writer.state("events", "p/d/a/0", "1", voted(2))
+        with pytest.raises(sqlite3.OperationalError):
+            await writer.commit()
+        assert there() == ([], False, 0), "what would fit does not pass what does not"
+        full[0] = False
         writer.state("events", "p/d/b/0", "0", voted(1))
         await writer.commit()
 
+    monkeypatch.setattr(SqliteLog, "commit_position", move)
     asyncio.run(run())
-    assert log.journal("p/d/a/0") == {}
-    assert not log.has_message("answers", "a")
-    assert log.position("intake", "problems") == 0
+    assert there() == (["0", "1"], True, 7)
     assert log.journal("p/d/b/0") == {"0": voted(1)}
+    assert len(list(log.messages("answers"))) == 1
     assert not log.db.in_transaction
 
 
@@ -153,7 +172,6 @@ def test_what_is_stated_after_a_writer_was_alone_waits_for_whoever_asks(
 
     def flushed(self: Writer) -> None:
         if fails[0]:
-            self.rows = []
             raise sqlite3.OperationalError("database or disk is full")
         flush(self)
 
