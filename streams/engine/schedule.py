@@ -301,6 +301,9 @@ class Schedule:
             elif episode in self.tasks:
                 # Its former task is still ending: two at once would both append to its record.
                 self.ready.append(episode, seat.priority)
+            elif not self.may_open(seat):
+                # A problem of its memory was forgotten meanwhile: the version without it comes first.
+                self.blocked.setdefault(seat.scope, deque()).append(episode)
             elif self.may_pay(seat):
                 return episode, seat
             else:
