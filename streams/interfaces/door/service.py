@@ -96,13 +96,18 @@ class Service:
         settings = way.get("settings", self.client.way.settings)
         wanted = self.client.way.but({"policy": policy, "settings": settings})
         wanted.need_offered(self.offer.backbones)
+        # The least of three: what is asked for, what the guest may spend, and what the operator allows anybody.
+        ours = self.client.way
         known: dict[str, Any] = {
-            name: most
-            for name, most in (
-                ("call_limit", _least(way.pop("call_limit", None), guest.call_limit)),
-                ("token_limit", _least(way.pop("token_limit", None), guest.token_limit)),
+            name: min(each for each in limits if each is not None)
+            for name, limits in (
+                ("call_limit", (way.pop("call_limit", None), guest.call_limit, ours.call_limit)),
+                (
+                    "token_limit",
+                    (way.pop("token_limit", None), guest.token_limit, ours.token_limit),
+                ),
             )
-            if most is not None
+            if any(each is not None for each in limits)
         }
         # Put off at once. The client itself would wait for room, and hold a connection for as long.
         if self.client.pending >= self.client.max_pending:
@@ -160,8 +165,3 @@ def need_own_start(way: Way, guest: Guest) -> None:
     if source is not None and source.rpartition("/")[0].rpartition("/")[2] != guest.name:
         what = "begins with the memory of somebody else"
         raise Error(what, code="policy.setting", field="settings.warm_start")
-
-
-def _least(asked: int | None, most: int | None) -> int | None:
-    """Return the limits that are asked for, but none above those that are allowed."""
-    return min((each for each in (asked, most) if each is not None), default=None)
