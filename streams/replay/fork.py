@@ -13,7 +13,8 @@ from schemas.asking import Diverged, Exhausted
 from schemas.events.base import Event
 from schemas.events.episode import Completed, EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.identity import probe_id, text_digest
-from schemas.settings import BACKBONE
+from schemas.problem import Problem
+from schemas.settings import BACKBONE, PolicySettings
 from schemas.usage import Usage
 from state.folds.versions import pinned
 from streams.answering.world import World
@@ -78,20 +79,7 @@ def forked_work(
     """
     journal = log.journal(parent)
     admitted, was = _parent(parent, journal, change)
-    policy: Policy[Any]
-    try:
-        if change.policy is not None:
-            policy = find(change.policy)
-        else:
-            policy = find_recorded(find, was.policy, was.policy_version)
-    except NoPolicy as error:
-        raise CannotFork(str(error), "policy") from error
-    # Settings of one policy mean nothing to another: only the parent's own go on with it.
-    kept = admitted.problem.settings if policy.name == was.policy else {}
-    # Who answers is said of each fork anew: as a rule by another backbone than its parent's.
-    kept = {name: value for name, value in kept.items() if name != BACKBONE}
-    problem = admitted.problem.model_copy(update={"settings": {**kept, **change.settings}})
-    settings = settings_of(policy, problem)
+    policy, problem, settings = going_on(find, admitted.problem, was, change)
     policy = policy.under(settings)
     limits = change.limits.over(was.limits)
     terms = world.terms(settings.backbone)
@@ -121,6 +109,26 @@ def forked_work(
     admitted = structs.replace(admitted, problem=problem)
     memory = lacking(memory, change.without)
     return Work(episode, admitted, opened, policy, settings, memory, prefix), journal
+
+
+def going_on(
+    find: Find, problem: Problem, was: EpisodeOpened, change: Change
+) -> tuple[Policy[Any], Problem, PolicySettings]:
+    """The policy of a fork, the problem as it is put to it, and its settings, resolved. Raises ``CannotFork``."""
+    policy: Policy[Any]
+    try:
+        if change.policy is not None:
+            policy = find(change.policy)
+        else:
+            policy = find_recorded(find, was.policy, was.policy_version)
+    except NoPolicy as error:
+        raise CannotFork(str(error), "policy") from error
+    # Settings of one policy mean nothing to another: only the parent's own go on with it.
+    kept = problem.settings if policy.name == was.policy else {}
+    # Who answers is said of each fork anew: as a rule by another backbone than its parent's.
+    kept = {name: value for name, value in kept.items() if name != BACKBONE}
+    problem = problem.model_copy(update={"settings": {**kept, **change.settings}})
+    return policy, problem, settings_of(policy, problem)
 
 
 def _parent(

@@ -10,11 +10,11 @@ from streams.interfaces.cli.errors import OK, usage
 from streams.interfaces.cli.finding import one_of
 from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.output import out, out_json
-from streams.interfaces.cli.setup import Models, as_cli, world_of
+from streams.interfaces.cli.setup import Models, as_cli, need_prices, world_of
 from streams.interfaces.cli.show.library import Library
 from streams.replay.fork import CannotFork
 from streams.research.analysis.cases import Case, read
-from streams.research.analysis.effect import Effect, effect
+from streams.research.analysis.effect import Effect, effect, limited
 from streams.views.words import plural
 
 
@@ -49,6 +49,8 @@ def lesson(
     # Nobody waits behind this command as behind a worker: an endpoint that is away ends it.
     world = world_of(models, patient=False)
     try:
+        # Before the first probe is paid for: each is bound by the limits of its episode.
+        need_prices(world, "--price", limited(cases, world))
         found = asyncio.run(world.during(effect(log, cases, item.id, world)))
     except CannotFork as error:
         raise usage(str(error), field="ID") from error

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from schemas.events.episode import EpisodeOpened
 from schemas.identity import is_taken
-from schemas.settings import BadSetting, chosen
+from schemas.settings import BadSetting
 from streams.core.backbone import BackboneError
 from streams.core.normalise import TEXT_CAP
 from streams.engine.learner import Learner
@@ -78,9 +78,6 @@ def fork(url: str | None, wanted: Wanted, models: Models, *, json: bool) -> int:
     log = open_log(url, writes=True)
     parent = find_episode(log, wanted.episode)
     world = world_of(models, patient=False)
-    # A limit of cost without prices would never be met, and would look as if it held.
-    if wanted.limits.cost is not None:
-        need_prices(world, "--cost-limit", [chosen(wanted.change().settings)])
     change = _for_parent(log, parent, wanted)
     # The number makes another episode of each; without it the first would be found again.
     changes = [replace(change, sample=number) for number in range(wanted.samples)]
@@ -141,8 +138,12 @@ async def _forks(
 async def forked(
     log: SqliteLog, parent: str, change: Change, world: World, learner: Learner | None = None
 ) -> Forked:
-    """One fork, run to its end or found on the log."""
+    """One fork, run to its end or found on the log. Raises a usage error where nobody can keep its limit of cost."""
     work, record = forked_work(log, find, parent, change, world, learner)
+    # Its own or its parent's, and by the prices of whoever answers it: without them the limit would never be met,
+    # and would look as if it held.
+    if work.opened.limits.cost is not None:
+        need_prices(world, "--cost-limit", [work.settings.backbone])
     return await run_fork(log, work, change, record, world, say)
 
 

@@ -19,7 +19,7 @@ from streams.engine.policies import find
 from streams.interfaces.cli import opening
 from streams.interfaces.cli.finding import find_episode, need_episodes
 from streams.interfaces.cli.kafka_log import is_kafka
-from streams.interfaces.cli.setup import as_cli, policy_of, world_of
+from streams.interfaces.cli.setup import as_cli, need_prices, policy_of, world_of
 from streams.interfaces.door.asking import Way, at_least_one, models_of, of_type, sayable
 from streams.interfaces.door.errors import Error, as_error, in_our_words, no_loop
 from streams.interfaces.door.messages import answers_after
@@ -210,6 +210,9 @@ def fork(
             world = world_of(models_of(backbone, roles), patient=False)
             try:
                 work, record = forked_work(opened, find, parent, change, world)
+                # Its parent's: it would never be met where nobody knows what a call costs.
+                if work.opened.limits.cost is not None:
+                    need_prices(world, "cost_limit", [work.settings.backbone])
                 running = run_fork(opened, work, change, record, world)
                 return asyncio.run(world.during(running))
             except CannotFork as error:

@@ -14,7 +14,7 @@ from schemas.usage import Usage, total
 from streams.engine.learner import Learner
 from streams.engine.policies import find
 from streams.replay.change import Change, as_chosen
-from streams.replay.fork import Forked, forked_work, run_fork
+from streams.replay.fork import Forked, forked_work, going_on, run_fork
 from streams.research.analysis.cases import RIGHT
 from streams.research.analysis.statistics import mcnemar, paired_interval
 from streams.runtime.embedded.records import learned
@@ -108,6 +108,17 @@ def mean(values: Iterable[int]) -> float | None:
     """The mean; unknown of none."""
     found = list(values)
     return sum(found) / len(found) if found else None
+
+
+def limited(cases: Iterable[Case], world: World) -> set[str | None]:
+    """Who answers the probes whose cost is limited: of the backbones that are offered, or none for the usual one."""
+    found = set[str | None]()
+    for case in cases:
+        if case.opened.limits.cost is not None:
+            same = Change(at="", settings=as_chosen(world, case.problem.settings))
+            *_, settings = going_on(find, case.problem, case.opened, same)
+            found.add(settings.backbone)
+    return found
 
 
 async def without(
