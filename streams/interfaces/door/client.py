@@ -3,10 +3,11 @@
 All reading and writing happens in one thread of its own. While anything is awaited, one task looks at the log
 now and then for answers, refusals and episodes that were parked, and wakes whoever waits for them.
 
-Who waits is kept in ``_pending``: a future for each episode, or for the headers that an answer is to bear. Only the
-loop's thread touches it, and only the client's own thread touches the log, so neither needs a lock. Several callers
-that wait for one episode share its future. A future leaves ``_pending`` exactly once, with an answer or an ``Error``;
-if the log is away for a while it stays, since the answer will be there when the log is back.
+Who waits is kept in ``_pending``: a future for each episode, or for the headers that an answer is to bear. Of these
+``_submitted`` are the episodes that were put here, whose number is bounded. Only the loop's thread touches them, and
+only the client's own thread touches the log, so neither needs a lock. Several callers that wait for one episode share
+its future. A future leaves ``_pending`` exactly once, with an answer or an ``Error``; if the log is away for a while it
+stays, since the answer will be there when the log is back.
 """
 
 from __future__ import annotations
@@ -109,6 +110,7 @@ class Client:
         )
         self.max_pending = at_least_one("max_pending", max_pending)
         self._pending: dict[Awaited, asyncio.Future[Answer]] = {}
+        self._submitted: set[Awaited] = set()
         self._coming = 0
         self._waiters: dict[Marks, int] = {}
         self._over: Error | None = None
@@ -202,8 +204,8 @@ class Client:
     @property
     def pending(self) -> int:
         """How many answers are awaited of what was submitted."""
-        # Who waits by headers has put nothing, and may wait for what has yet to find a place.
-        return sum(isinstance(each, str) for each in self._pending) + self._coming
+        # Who waits by headers, or for what another client put, takes no place of those who put something.
+        return len(self._submitted) + self._coming
 
     async def submit(
         self,
@@ -240,6 +242,7 @@ class Client:
                 lambda: self._box.post(asked, wanted, new=new, headers=headers)
             )
             handle = self._handle(posted)
+            self._submitted |= {handle.episode} & self._pending.keys()
         finally:
             self._coming -= 1
             await self._make_room()
@@ -268,7 +271,8 @@ class Client:
 
     def _future(self) -> asyncio.Future[Answer]:
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        future.add_done_callback(_heard)
+        # An error that nobody asked for is no defect: whoever has the handle may ask later, or never.
+        future.add_done_callback(lambda each: each.cancelled() or each.exception())
         return future
 
     def _await(self, awaited: Awaited, future: asyncio.Future[Answer]) -> None:
@@ -480,6 +484,7 @@ class Client:
             self._room.notify_all()
 
     def _end(self, awaited: Awaited, outcome: Answer | Error) -> None:
+        self._submitted.discard(awaited)
         future = self._pending.pop(awaited, None)
         if future is None or future.done():
             return
@@ -492,9 +497,3 @@ class Client:
         """Tell all who wait that there will be no answer."""
         for awaited in tuple(self._pending):
             self._end(awaited, error)
-
-
-def _heard(future: asyncio.Future[Answer]) -> None:
-    """An error that nobody asked for is no defect: whoever has the handle may ask later, or never."""
-    if not future.cancelled():
-        future.exception()
