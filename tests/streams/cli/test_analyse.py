@@ -177,6 +177,15 @@ def test_shadow_runs_audit_every_prune(searched: str, folder: Path) -> None:
     log.close()
 
 
+def test_an_audit_whose_endpoint_is_away_says_so(
+    searched: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    away = call("analyse", "--audit", "--backbone", "openai:m", "--log", searched)
+    assert (away.code, "[model.unreachable, exit 6]" in away.err) == (6, True), away.err
+    assert "Traceback" not in away.err
+
+
 def test_show_draws_the_tree(searched: str, folder: Path) -> None:
     episode, _ = prunes(searched)[0]
     shown = call("show", episode, "--log", searched)

@@ -33,6 +33,8 @@ def lesson() -> str:
         ("doctor", "--void", "n901"),
         ("fork", "n901", "--at", "1", "--backbone", "rehearsal"),
         ("effect", "lesson", "ITEM", "--backbone", "rehearsal"),
+        ("analyse", "--judge", "rehearsal"),
+        ("analyse", "--audit", "--backbone", "rehearsal"),
         ("projector",),
     ],
 )
