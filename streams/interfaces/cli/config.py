@@ -108,20 +108,34 @@ def display() -> str:
 
 def placed(error: CliError, arguments: Sequence[str]) -> CliError:
     """The error of an option, as that of the setting which said it where no argument did."""
-    name = TWINS.get(error.field)
-    if name is None or any(each.partition("=")[0] == error.field for each in arguments):
+    # An option that is given again and again names which of them is wrong: ``--offer mini``.
+    option, _, part = error.field.partition(" ")
+    name = TWINS.get(option)
+    if name is None or is_given(option, part, arguments):
         return error
-    where = strongest(name)
+    where = strongest(f"{name}.{part}" if part else name)
     if where is None:
         return error
-    field = "" if where.place == where.spelled else where.spelled
+    whole = f"{name}.{part}" if part and where.name == name else where.spelled
+    field = "" if where.place == whole else whole
     return CliError(
-        error.detail,
+        # What it was said of, such as a file, gives its place to the setting.
+        f"{error.where}: {error.detail}" if error.where else error.detail,
         error=error.error,
         exit=SETUP,
         where=where.place,
         field=field,
         hint=error.hint,
+    )
+
+
+def is_given(option: str, part: str, arguments: Sequence[str]) -> bool:
+    """Whether a command line says an option; where it names a part of it (``--offer mini=B``), that part."""
+    if not part:
+        return any(each.partition("=")[0] == option for each in arguments)
+    return any(
+        each.startswith(f"{option}={part}=") or (before == option and each.startswith(f"{part}="))
+        for before, each in zip(("", *arguments), arguments, strict=False)
     )
 
 

@@ -280,3 +280,43 @@ def test_a_wrong_setting_is_told_at_its_place_and_not_as_an_option_that_nobody_g
     option = "prices" if name == "price_list" else name
     given = call(*words, f"--{option}", value)
     assert (given.code, given.err.startswith(f"--{option}: ")) == (2, True)
+
+
+WRONG = "no backbone 'bogus'"
+
+
+@pytest.mark.parametrize(
+    ("yaml", "variables", "words", "code", "begins"),
+    [
+        ("offers:\n  mini: bogus\n", {}, (), 5, f"metalogue.yaml:2: offers.mini: {WRONG}"),
+        (None, {"OFFERS": '{"mini": "bogus"}'}, (), 5, f"METALOGUE_OFFERS: offers.mini: {WRONG}"),
+        (None, {"OFFERS__MINI": "bogus"}, (), 5, f"METALOGUE_OFFERS__MINI: {WRONG}"),
+        (
+            "offers:\n  mini: llamacpp:none\n",
+            *({}, (), 5, "metalogue.yaml:2: offers.mini: none: no such file"),
+        ),
+        # Said on the command line it is told so, but only of the very name.
+        ("offers: {mini: rehearsal}", {}, ("--offer", "mini=bogus"), 2, f"--offer mini: {WRONG}"),
+        ("offers: {mini: rehearsal}", {}, ("--offer=mini=bogus",), 2, f"--offer mini: {WRONG}"),
+        (
+            "offers: {mini: bogus}",
+            *({}, ("--offer", "big=rehearsal"), 5, f"metalogue.yaml:1: offers.mini: {WRONG}"),
+        ),
+    ],
+)
+def test_a_wrong_backbone_that_is_offered_is_told_where_it_was_said(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    yaml: str | None,
+    variables: dict[str, str],
+    words: tuple[str, ...],
+    code: int,
+    begins: str,
+) -> None:
+    if yaml is not None:
+        (folder / "metalogue.yaml").write_text(yaml)
+    for name, value in variables.items():
+        monkeypatch.setenv(f"METALOGUE_{name}", value)
+    asked = ("--backbone", "rehearsal", "--set", "backbone=mini", "--log", "a.db")
+    done = call("solve", "1 + 2", *asked, *words)
+    assert (done.code, done.err.startswith(begins)) == (code, True), done.err
