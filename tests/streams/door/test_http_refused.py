@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.streams.door.served import JSON, Here
+from streams.interfaces.door.errors import Error
+from streams.interfaces.door.mailbox import Mailbox
+from tests.streams.door.served import ASKED, JSON, Here
 
 
 @pytest.mark.parametrize(
@@ -43,6 +45,29 @@ def test_a_field_is_named_once(door: Here, wrong: dict[str, Any], begins: str, p
     error = said.json()["error"]
     assert error["message"].startswith(begins)
     assert error["param"] == param
+
+
+def test_a_problem_of_which_nobody_says_whether_it_was_taken_is_named(
+    door: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a chat as of any other: who asks for its answer later needs the name."""
+
+    def unsure(*_: object, **__: object) -> None:
+        hint = "Ask for its answer later"
+        raise Error("no broker said", code="log.unsure", where="p/default/q/run", hint=hint)
+
+    monkeypatch.setattr(Mailbox, "post", unsure)
+    asked = [("problems", {"id": "q", "problem": "x"})]
+    asked += [
+        ("chat/completions", {"model": "cot", "messages": ASKED, "stream": s}) for s in (0, 1)
+    ]
+    with door.http() as http:
+        for path, body in asked:
+            said = http.post(f"/v1/{path}", json=body)
+            message = said.json()["error"]["message"]
+            assert (said.status_code, said.headers["x-should-retry"]) == (503, "false")
+            assert message.startswith("p/default/q/run: no broker said [log.unsure]"), path
+            assert message.endswith("Ask for its answer later")
 
 
 def test_headers_that_are_too_long_are_named_once(door: Here) -> None:

@@ -157,7 +157,10 @@ class Door:
                 # The client knows these fields by OpenAI's names, and would look in vain for ours.
                 ours, dot, rest = error.field.partition(".")
                 named = f"{OPENAI.get(ours, ours)}{dot}{rest}"
-                raise Error(error.detail, code=error.code, field=named) from error
+                where, hint = error.where, error.hint
+                raise Error(
+                    error.detail, code=error.code, where=where, field=named, hint=hint
+                ) from error
             headers = headers_of(handle)
             if not asked.stream:
                 answer = await self._waited(handle, self.offer.patience_s)
