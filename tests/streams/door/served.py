@@ -6,7 +6,7 @@ import asyncio
 import socket
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -55,9 +55,10 @@ def served(
     origins: tuple[str, ...] = (),
     max_pending: int = 100,
     offers: Mapping[str, str] = MappingProxyType({}),
+    policies: Sequence[str] = ("mc2", "cot"),
 ) -> Generator[Here]:
     """A door on loopback, in a thread of its own, over an engine on the log."""
-    offer = Offer(policies=["mc2", "cot"], backbones=sorted(offers), patience_s=patience_s)
+    offer = Offer(policies=policies, backbones=sorted(offers), patience_s=patience_s)
     engine = Engine(LOG, backbone="openai", offers=offers, policy="mc2", max_pending=max_pending)
     app = app_of(Service(engine, offer, access_of(tokens)), Hosts.of("127.0.0.1"), origins)
     listening = socket.create_server(("127.0.0.1", 0))

@@ -421,3 +421,19 @@ def test_a_holder_finds_and_judges_what_waits_for_a_person_among_their_own(
         (feedback,) = (value for *_, value in opened.messages("feedback"))
         opened.close()
     assert json.loads(feedback)["by"] == "door:alice/Ada"
+
+
+def test_a_verdict_on_an_answer_that_is_not_there_is_its_clients_mistake(serve: Serve) -> None:
+    serve(mumbles)
+    put = {"id": "q", "problem": "What is 1 + 1?", "policy": "reviewed"}
+    with served(policies=["reviewed"]) as here, here.http() as http:
+        episode = http.post("/v1/problems", json=put).headers["metalogue-episode"]
+        deadline = time.monotonic() + soon(30.0)
+        while not http.get("/v1/reviews").json()["reviews"]:
+            assert time.monotonic() < deadline, "it asks a person"
+            time.sleep(0.05)
+        said = http.post(f"/v1/feedback/{episode}", json={"verdict": True})
+        error = said.json()["error"]
+        assert (said.status_code, error["code"]) == (409, "review.no_answer")
+        assert "no answer that could be right or wrong" in error["message"]
+        assert http.post(f"/v1/feedback/{episode}", json={"reference": "2"}).status_code == 202

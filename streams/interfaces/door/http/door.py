@@ -47,6 +47,7 @@ STATUS: Mapping[str, int] = {
     "episode.ended": 409,
     "episode.waits": 409,
     "episode.in_set": 409,
+    "review.no_answer": 409,
     "cancelled": 409,
     "episode.parked": 502,
     "patience": 504,
