@@ -16,7 +16,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from schemas.faults import first_fault
 from schemas.identity import names_a_file
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
     from streams.interfaces.cli.config_model import Config
 
+Said: TypeAlias = "str | float | bool | list[Said] | dict[str, Said] | None"
+"""What a setting comes to as plain values."""
 ENDPOINT = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL")
 LOG_HINT = (
     "It names the event log to work on: sqlite:PATH, kafka://HOST:PORT or jsonl:PATH. "
@@ -258,9 +260,14 @@ def masked_address(word: str) -> str:
     return f"{scheme}://{'***@' if at else ''}{place}{'?***' if asks else ''}"
 
 
-def masked(name: str, value: object) -> object:
+def masked(name: str, value: Said) -> Said:
     """A value that may be shown: secrets are only said to be set."""
-    if value is None or not isinstance(value, str):
+    # Names that users make up are no secrets, whatever they are called.
+    if isinstance(value, dict):
+        return {each: masked(name, inner) for each, inner in value.items()}
+    if isinstance(value, list):
+        return [masked(name, each) for each in value]
+    if not isinstance(value, str):
         return value
     if _SECRET_NAME.search(name):
         return "set"
@@ -291,7 +298,7 @@ def shown() -> dict[str, dict[str, Any]]:
     return rows | endpoint()
 
 
-def _at(values: Any, name: str) -> object:
+def _at(values: Any, name: str) -> Any:
     """A setting's value; none where users make up the name, as of a model's price."""
     for part in name.split("."):
         values = None if values is None else values.get(part)

@@ -192,6 +192,11 @@ def test_secrets_are_never_shown(folder: Path, monkeypatch: pytest.MonkeyPatch) 
     (folder / ".env").write_text("# keys\n\nOPENAI_API_KEY=sk-very-secret\n")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://ada:hidden@127.0.0.1:1/v1")
     monkeypatch.setenv("METALOGUE_BACKBONE", "openai:m?api_key=hidden2&seed=7")
+    offers = {
+        "one": "openai:m?api_key=hidden3",
+        "two": "openai:m?base_url=http://u:hidden4@h/v1&token=hidden5",
+    }
+    monkeypatch.setenv("METALOGUE_OFFERS", json.dumps(offers))
     for called in (call("config", "show"), call("config", "show", "--json"), call("doctor")):
         assert "secret" not in called.out + called.err
         assert "hidden" not in called.out + called.err
@@ -200,6 +205,10 @@ def test_secrets_are_never_shown(folder: Path, monkeypatch: pytest.MonkeyPatch) 
     assert rows["OPENAI_BASE_URL"]["value"] == "http://***@127.0.0.1:1/v1"
     assert rows["OPENAI_MODEL"] == {"value": None, "source": "unset"}
     assert rows["backbone"]["value"] == "openai:m?api_key=***&seed=7"
+    assert rows["offers"]["value"] == {
+        "one": "openai:m?api_key=***",
+        "two": "openai:m?base_url=http://***@h/v1&token=***",
+    }
 
 
 @pytest.mark.parametrize(
