@@ -160,7 +160,9 @@ def built_of(
     # One a spelling, not one a role: roles that share a backbone share its connections and
     # limits.
     built: dict[str, Backbone] = {}
-    wanted = [("--backbone", each) for each in named.values()]
+    wanted = [
+        ("--backbone" if role == "*" else f"--role {role}", each) for role, each in named.items()
+    ]
     wanted += [(f"--offer {name}", each) for name, each in offered.items()]
     for option, spelling in wanted:
         try:

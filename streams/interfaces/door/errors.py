@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -12,6 +12,14 @@ from streams.interfaces.cli.log_faults import fault_of
 from streams.runtime.embedded.files import SqliteError
 
 T = TypeVar("T")
+TOGETHER: Mapping[str, str] = {
+    "set": "settings",
+    "role": "roles",
+    "offer": "offers",
+    "price": "prices",
+    "budget": "budgets",
+}
+"""Options that are given one by one, by the parameter that takes all of them."""
 
 
 class Error(Exception):
@@ -36,11 +44,10 @@ class Error(Exception):
 def as_error(error: CliError) -> Error:
     """The same error with a parameter's name where an option's stood."""
     # An option of the command line and a parameter of a function bear one name, each
-    # in its own spelling, but for one that is said setting by setting there.
-    field = error.field.removeprefix("--").replace("-", "_").lower() if error.field else ""
-    if field.startswith("set"):
-        _, _, name = field.partition(" ")
-        field = f"settings.{name}" if name else "settings"
+    # in its own spelling, but for those that are said one by one there: ``--offer mini`` is ``offers.mini``.
+    option, _, part = error.field.partition(" ")
+    name = option.removeprefix("--").replace("-", "_").lower()
+    field = ".".join(filter(None, (TOGETHER.get(name, name), part)))
     return Error(error.detail, code=error.error, where=error.where, field=field, hint=error.hint)
 
 

@@ -46,6 +46,13 @@ def test_a_misspelt_role_is_met_by_the_nearest(
     assert not Path("a.db").exists()
 
 
+@pytest.mark.parametrize("said", ["--role", "--backbone"])
+def test_a_backbone_of_a_role_that_is_wrong_is_told_by_the_role(folder: Path, said: str) -> None:
+    for wrong, code in (("bogus", 2), ("llamacpp:none", 5)):
+        called = call(*SOLVE, *REHEARSAL, said, f"monitor={wrong}")
+        assert (called.code, "--role monitor: no " in called.err) == (code, True), called.err
+
+
 def test_a_role_that_is_asked_is_taken(folder: Path) -> None:
     called = call(*SOLVE, *REHEARSAL, "--role", "monitor=rehearsal:seed=2", "--json")
     assert "monitor=rehearsal(seed=2)" in call("show", "--json", "--log", "a.db").json["backbones"]

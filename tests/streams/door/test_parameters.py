@@ -115,6 +115,38 @@ def test_who_is_to_answer_is_named_in_the_right_form(folder: Path, wrong: Any) -
 
 @pytest.mark.parametrize(
     ("field", "wrong"),
+    [
+        ("offers.Mini", {"offers": {"Mini": "bogus:x"}}),
+        ("offers.mini", {"offers": {"mini": "llamacpp:none"}}),
+        ("offers", {"offers": {"mi ni": "rehearsal"}}),
+        ("roles", {"roles": {"nobody": "rehearsal"}}),
+        ("roles.monitor", {"roles": {"monitor": "bogus"}}),
+        ("roles.embedder", {"roles": {"embedder": "bogus"}}),
+        ("prices", {"prices": {"x": ("a", "b")}}),
+        ("budgets", {"budgets": {"ann": "zz"}}),
+        ("budgets", {"budgets": {"ann": "cost=5"}}),
+        ("tools", {"tools": "bogus"}),
+        ("backbone", {"backbone": "bogus"}),
+        ("policy", {"policy": "nope"}),
+        ("settings", {"settings": {"a": 1}}),
+    ],
+)
+def test_a_parameter_that_is_wrong_is_named_by_its_own_name(
+    folder: Path, field: str, wrong: dict[str, Any]
+) -> None:
+    """And not by that of an option of the command line, which is given once for each of them."""
+
+    async def work() -> None:
+        async with Engine(**({"backbone": "rehearsal"} | wrong)):
+            pytest.fail("it was opened")
+
+    with pytest.raises(metalogue.Error) as told:
+        run(work)
+    assert told.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
     [("edit", 4), ("edit", "\ud800"), ("sample", "a"), ("sample", -1), ("call_limit", 0), ("policy", 4),
      ("settings", 3), ("at", 3)],
 )  # fmt: skip

@@ -120,7 +120,7 @@ def test_in_a_running_loop_it_is_awaited(serve: Serve) -> None:
         ({"memory": "a b"}, "input.field", "memory"),
         ({"log": "postgres://x"}, "usage", "log"),
         ({"backbone": "opnai"}, "usage", "backbone"),
-        ({"roles": {"monitr": "rehearsal"}}, "role.unknown", "role"),
+        ({"roles": {"monitr": "rehearsal"}}, "role.unknown", "roles"),
         ({"cost_limit": 1.0, "backbone": "openai:m"}, "usage", "cost_limit"),
     ],
 )
