@@ -278,7 +278,8 @@ def test_a_trace_comes_back_with_every_answer_and_no_credential_is_kept(door: He
         first = http.post(
             "/v1/problems", json={"id": "a", "problem": "What is 1 + 1?"}, headers=trace
         )
-        path = f"/v1/answers/{first.headers['metalogue-episode']}"
+        episode = first.headers["metalogue-episode"]
+        path = f"/v1/answers/{episode}"
         found = http.get(path, params={"wait_s": 60}, headers={"traceparent": "another"})
         for said in (first, found):
             assert {name: said.headers[name] for name in trace} == trace
@@ -287,6 +288,12 @@ def test_a_trace_comes_back_with_every_answer_and_no_credential_is_kept(door: He
             "x-request-id"
         ] == ("r/7")
         assert "traceparent" not in http.post("/v1/chat/completions", json=asked).headers
+        about = [http.get(f"/v1/{each}/{episode}") for each in ("events", "explanations")]
+        about.append(http.post(f"/v1/feedback/{episode}", json={"verdict": True}))
+        for each in about:
+            assert each.is_success
+            told = {name: each.headers.get(name) for name in (*trace, "metalogue-episode")}
+            assert told == {**trace, "metalogue-episode": episode}
     with metalogue.open_log(LOG) as log:
         kept = [each.event for each in log.records() if each.address == "admitted"]
     assert "secret" not in repr(kept)

@@ -67,7 +67,7 @@ SILENT_S = 15.0
 
 # A list, and a short one: what is recorded with a problem stays, and headers hold cookies and keys.
 CARRIED = ("traceparent", "tracestate", "correlation-id", "x-correlation-id", "x-request-id")
-"""Headers of a request that are recorded with its problem, and stand on every response about its episode."""
+"""Headers of a request that are recorded with its problem, and stand on every response about its episode but errors."""
 
 
 class PutProblem(BaseModel):
@@ -257,13 +257,13 @@ class Door:
             handle = await self.service.own(episode, guest)
             kept = place.pop_all()
             said = followed(handle, after, kept.close)
-            return Stream(self._in_time(said, handle.episode, kept.close), kept)
+            return Stream(self._in_time(said, handle.episode, kept.close), kept, headers_of(handle))
 
-    async def explain(self, episode: str, guest: Guest) -> dict[str, Any]:
-        """How an episode came to its answer."""
+    async def explain(self, episode: str, guest: Guest) -> tuple[dict[str, Any], dict[str, str]]:
+        """How an episode came to its answer, and the headers of a response about it."""
         with self.access.place(guest):
             own = await self.service.own(episode, guest)
-            return await self.client.explain(own.episode)
+            return await self.client.explain(own.episode), headers_of(own)
 
     async def judge(self, episode: str, said: Judged, guest: Guest) -> Response:
         """Take feedback on an answer."""
@@ -279,7 +279,7 @@ class Door:
                 # within its own name.
                 by=f"door:{guest.name}" + ("" if said.by is None else f"/{said.by}"),
             )
-        return Response(status_code=202)
+        return Response(status_code=202, headers=headers_of(own))
 
     async def reviews(self, guest: Guest, below: float, votes: float, limit: int) -> dict[str, Any]:
         """The guest's answers that wait for a person."""
@@ -294,7 +294,7 @@ class Door:
         # It needs no place: whoever waits in all of theirs frees them so.
         own = await self.service.own(episode, guest)
         await self.client.cancel(own.episode, by=f"door:{guest.name}")
-        return Response(status_code=202)
+        return Response(status_code=202, headers=headers_of(own))
 
 
 def carried_of(headers: Mapping[str, str]) -> dict[str, str]:

@@ -120,9 +120,11 @@ async def events(
 
 
 @router.get("/explanations/{episode:path}", tags=["metalogue"])
-async def explain(episode: str, door: ADoor, guest: AGuest) -> dict[str, Any]:
+async def explain(episode: str, door: ADoor, guest: AGuest, response: Response) -> dict[str, Any]:
     """How the episode came to its answer: each step, what it cost, what it was given."""
-    return await door.explain(episode, guest)
+    explained, headers = await door.explain(episode, guest)
+    response.headers.update(headers)
+    return explained
 
 
 @router.post("/feedback/{episode:path}", tags=["metalogue"], response_model=None)

@@ -66,8 +66,8 @@ class SolveArguments(Given):
     )
     id: ProblemId | None = Field(
         default=None,
-        description="A name for the problem. The same name, policy and seed are the same episode, never paid twice. "
-        "Without one, the same text is the same problem.",
+        description="A name for the problem. The same name, policy, backbone and seed are the same episode, "
+        "never paid twice. Without one, the same text is the same problem.",
     )
     seed: Seed = Field(default=0, description="Another seed asks the same problem anew.")
     answer_type: AnswerTypeSaid | None = Field(
