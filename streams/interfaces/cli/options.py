@@ -182,7 +182,7 @@ class ModelOptions:
         """Whether the command line says anything of models."""
         # Prices and connections do not count: they say how a model is asked, and not that one
         # should be.
-        return bool(self.backbone or self.role or self.model or self.base_url)
+        return bool(self.backbone or self.role or self.offer or self.model or self.base_url)
 
     def models(
         self,

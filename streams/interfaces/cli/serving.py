@@ -191,6 +191,28 @@ async def _served(
         await serving(app, listening, lambda: say(ready), lambda: client.give_up(stopping))
 
 
+def need_none(models: Models) -> None:
+    """Raises a usage error where a command line says who answers: nobody would heed it."""
+    what = "a door before Kafka asks no model itself"
+    given = {
+        "--backbone": models.backbone or models.roles,
+        "--model": models.model,
+        "--base-url": models.base_url,
+        "--max-connections": models.max_connections,
+        "--tools": models.tools,
+        "--price": models.prices,
+        "--prices": models.price_list,
+    }
+    option = next((name for name, value in given.items() if value), None)
+    if option is not None:
+        hint = f"Start workers beside it: metalogue worker --log URL {option} …"
+        raise usage(what, field=option, hint=hint)
+    named = next((each for each in models.offered if "=" in each), None)
+    if named is not None:
+        hint = f"Its workers know who that is: --offer {named.partition('=')[0]}"
+        raise usage(what, field="--offer", hint=hint)
+
+
 def _client(url: str, models: Models, policy: str, wanted: Serving) -> Client:
     """Works on a SQLite log itself; on Kafka, where workers are, it only hands on."""
     limits: dict[str, Any] = {
@@ -200,14 +222,7 @@ def _client(url: str, models: Models, policy: str, wanted: Serving) -> Client:
         "time_limit": wanted.limits.seconds,
     }
     if is_kafka(url):
-        if models.backbone is not None or models.roles:
-            hint = "Start workers beside it: metalogue worker --log URL --backbone B"
-            raise usage("a door before Kafka asks no model itself", field="--backbone", hint=hint)
-        named = next((each for each in models.offered if "=" in each), None)
-        if named is not None:
-            hint = f"Its workers know who that is: --offer {named.partition('=')[0]}"
-            what = "a door before Kafka asks no model itself"
-            raise usage(what, field="--offer", hint=hint)
+        need_none(models)
         from streams.interfaces.door.client import Client
 
         return Client(url, policy=policy, **limits)

@@ -129,3 +129,13 @@ def test_every_role_of_the_simulator_is_read(folder: Path) -> None:
 )
 def test_wrong_words(folder: Path, more: tuple[str, ...]) -> None:
     assert call("doctor", "--backbone", "rehearsal", "--try", *more).code == 2
+
+
+def test_one_that_is_only_offered_is_tried_too(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log was looked at, and whatever was offered passed over."""
+    monkeypatch.setenv("METALOGUE_BACKBONE", "rehearsal")
+    wrong = call("doctor", "--offer", "mini=bogus:z")
+    assert (wrong.code, wrong.err.startswith("--offer mini: no backbone")) == (2, True), wrong.err
+    assert " roles: " in call("doctor", "--offer", "mini=rehearsal:seed=3").out

@@ -374,6 +374,28 @@ def test_a_door_that_cannot_open_says_why_in_two_lines(
     assert "Traceback" not in done.err
 
 
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--backbone", "rehearsal"),
+        ("--role", "monitor=rehearsal"),
+        ("--model", "gpt-x"),
+        ("--base-url", "http://127.0.0.1:1/v1"),
+        ("--max-connections", "3"),
+        ("--tools", "mcp:foo"),
+        ("--price", "m=1,2"),
+        ("--prices", "none.yaml"),
+        ("--offer", "mini=rehearsal"),
+    ],
+)
+def test_a_door_on_kafka_refuses_what_only_who_asks_a_model_heeds(words: tuple[str, str]) -> None:
+    done = call("serve", "--listen", "127.0.0.1:0", "--log", "kafka://127.0.0.1:1", *words)
+    assert (done.code, "asks no model itself" in done.err) == (2, True), done.err
+    option = "--backbone" if words[0] == "--role" else words[0]
+    assert done.err.startswith(f"{option}: ")
+
+
 def test_a_log_that_another_works_on_is_said(serve: Serve) -> None:
     serve()
     with only_worker("a.db"):
