@@ -350,8 +350,11 @@ def test_a_stream_that_has_nothing_to_say_says_that_it_is_there(
         with http.stream(**asked) as stream:
             lines = stream.iter_lines()
             assert next(line for line in lines if line.startswith(":")) == ": still at it"
-            *_, last = (line for line in lines if line.startswith("data: "))
+            *before, last = (line for line in lines if line and not line.startswith(":"))
         gate.open.set()
+    assert (before[-1:] == ["event: error"]) == path.endswith("/"), (
+        "as each kind of client reads it"
+    )
     error = json.loads(last.removeprefix("data: "))["error"]
     assert error["code"] == "patience"
     assert "GET /v1/answers/p/default/" in error["message"]

@@ -173,9 +173,13 @@ class Door:
             return Stream(self._in_time(said, handle.episode, kept.close), kept, headers)
 
     async def _in_time(
-        self, said: AsyncIterator[bytes], episode: str, free: Callable[[], object]
+        self,
+        said: AsyncIterator[bytes],
+        episode: str,
+        free: Callable[[], object],
+        name: str | None = None,
     ) -> AsyncIterator[bytes]:
-        """A stream that ends when its time is over, with the error as its last event.
+        """A stream that ends when its time is over, with the error as its last event, under this ``name``.
 
         While nothing is said for a while a comment is, so that nobody on the way takes the connection for dead.
         """
@@ -193,7 +197,7 @@ class Door:
                     yield each
                 elif left_s <= 0:
                     free()
-                    yield event(told(Error(f"no answer yet: {again}", code="patience")))
+                    yield event(told(Error(f"no answer yet: {again}", code="patience")), name)
                     return
                 else:
                     yield b": still at it\n\n"
@@ -203,7 +207,7 @@ class Door:
             if error.code in GOES_ON:
                 error = Error(f"{error.detail}: {again}", code=error.code)
             free()
-            yield event(told(error))
+            yield event(told(error), name)
         finally:
             if coming is not None:
                 coming.cancel()
@@ -257,7 +261,8 @@ class Door:
             handle = await self.service.own(episode, guest)
             kept = place.pop_all()
             said = followed(handle, after, kept.close)
-            return Stream(self._in_time(said, handle.episode, kept.close), kept, headers_of(handle))
+            in_time = self._in_time(said, handle.episode, kept.close, "error")
+            return Stream(in_time, kept, headers_of(handle))
 
     async def explain(self, episode: str, guest: Guest) -> tuple[dict[str, Any], dict[str, str]]:
         """How an episode came to its answer, and the headers of a response about it."""
