@@ -57,7 +57,7 @@ def test_a_problem_of_which_nobody_says_whether_it_was_taken_is_named(
         raise Error("no broker said", code="log.unsure", where="p/default/q/run", hint=hint)
 
     monkeypatch.setattr(Mailbox, "post", unsure)
-    asked = [("problems", {"id": "q", "problem": "x"})]
+    asked: list[tuple[str, dict[str, Any]]] = [("problems", {"id": "q", "problem": "x"})]
     asked += [
         ("chat/completions", {"model": "cot", "messages": ASKED, "stream": s}) for s in (0, 1)
     ]

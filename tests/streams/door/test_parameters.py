@@ -137,7 +137,8 @@ def test_a_parameter_that_is_wrong_is_named_by_its_own_name(
     """And not by that of an option of the command line, which is given once for each of them."""
 
     async def work() -> None:
-        async with Engine(**({"backbone": "rehearsal"} | wrong)):
+        given: dict[str, Any] = {"backbone": "rehearsal", **wrong}
+        async with Engine(**given):
             pytest.fail("it was opened")
 
     with pytest.raises(metalogue.Error) as told:
