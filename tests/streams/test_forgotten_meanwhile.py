@@ -59,9 +59,12 @@ def relearn(batch: Batch, given: Any) -> Steps[None]:
     yield from say(AGAIN)
 
 
-POLICY = replace(
-    SPEED, solve=solve, learns="labels", learn=learn, relearn=relearn, window=lambda _, settings: 2
-)
+def two(given: Any, size: int | None) -> int:
+    """How many members a batch has."""
+    return 2
+
+
+POLICY = replace(SPEED, solve=solve, learns="labels", learn=learn, relearn=relearn, window=two)
 
 
 @dataclass

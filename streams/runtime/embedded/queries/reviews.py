@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
+
+from pydantic import ValidationError
 
 from schemas.events.codec import decode
 from schemas.events.learning import Graded, ProblemForgotten
+from schemas.written import feedback_of
 from streams.runtime.embedded.queries.conditions import IS_CLOSED, IS_TAKEN_OUT
 
 if TYPE_CHECKING:
@@ -36,15 +40,13 @@ select a.offset, q.episode, q.at_ms, a.body, o.body, q.body, null
   and not {IS_TAKEN_OUT}
   order by a.offset desc, q.offset
 """
-# Feedback is what anybody put on its topic. What is no JSON has a dead letter, and must not fail a question here.
-REPLIED = """
-select json_extract(cast(value as text), '$.episode'), json_extract(cast(value as text), '$.review')
-  from messages where topic = 'feedback' and json_valid(cast(value as text))
-  and json_extract(cast(value as text), '$.review') is not null
-"""
+# Feedback is what anybody put on its topic. What nobody can read has a dead letter, and must not fail a question here;
+# SQLite takes bytes for JSON that are no UTF-8.
+REPLIED = "select value from messages where topic = 'feedback' and instr(value, cast('\"review\"' as blob))"
 SPOKEN_OF = """
-select distinct json_extract(cast(value as text), '$.episode') from messages
+select distinct cast(json_extract(cast(value as text), '$.episode') as blob) from messages
   where topic = 'feedback' and json_valid(cast(value as text))
+  and json_extract(cast(value as text), '$.episode') is not null
 """
 SAID_OF = """
 select value from messages where topic = 'feedback' and json_valid(cast(value as text))
@@ -90,12 +92,22 @@ def _rows(log: SqliteLog, query: str, before: int, episode: str | None) -> Itera
 
 def replied(log: SqliteLog) -> set[tuple[str, str]]:
     """Episodes and addresses of the questions that people answered."""
-    return {(episode, address) for episode, address in log.db.execute(REPLIED)}
+    found = set[tuple[str, str]]()
+    for (value,) in log.db.execute(REPLIED):
+        with suppress(ValidationError):
+            said = feedback_of(bytes(value))
+            if said.episode is not None and said.review is not None:
+                found.add((said.episode, said.review))
+    return found
 
 
 def spoken_of(log: SqliteLog) -> set[str]:
     """The episodes that feedback names."""
-    return {episode for (episode,) in log.db.execute(SPOKEN_OF)}
+    found = set[str]()
+    for (episode,) in log.db.execute(SPOKEN_OF):
+        with suppress(UnicodeDecodeError):
+            found.add(bytes(episode).decode())
+    return found
 
 
 def said_of(log: SqliteLog, episode: str) -> list[bytes]:
