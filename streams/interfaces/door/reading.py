@@ -205,8 +205,7 @@ def fork(
             policy_of(policy, values=settings)
         with closing(opening.open_log(log, writes=True)) as opened:
             parent = find_episode(opened, episode)
-            # Not patient: a program that asks what if wants to hear at once that
-            # an endpoint is away.
+            # Not patient: a program that asks what if wants to hear at once that an endpoint is away.
             world = world_of(models_of(backbone, roles), patient=False)
             try:
                 work, record = forked_work(opened, find, parent, change, world)
