@@ -29,6 +29,7 @@ from streams.runtime.embedded.queries.conditions import (
     IS_CLOSED,
     IS_PUT,
     IS_TAKEN_OUT,
+    TAKEN,
     TIMES_ADOPTED,
     TIMES_PARKED,
 )
@@ -198,6 +199,8 @@ class Intake:
                 yield episode, event
             elif isinstance(before, ProblemAdmitted) and is_open_on(self.log, episode, aside=True):
                 self.left.append((episode, before))
+                # Its message may bear another key: whoever comes after us reads the topic from behind it.
+                self.writer.advance(f"{TAKEN}{episode}", "problems", message[0])
         if taken:
             # The position rides in the commit of the admissions. Were it committed before them, a
             # kill in between would lose problems.

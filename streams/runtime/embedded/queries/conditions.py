@@ -25,8 +25,11 @@ IS_ASKING = """exists (select 1 from records q
     and not exists (select 1 from records r where r.episode = q.episode
       and r.address = json_extract(q.body, '$.address')))"""
 """Its policy put a question to a person that has no answer on record."""
-IS_PUT = """(partition = 0
-    or exists (select 1 from messages m where m.topic = 'problems' and m.key = a.episode))"""
+TAKEN = "taken/"
+"""How a position begins that says where an episode, of that name, was met on the topic of problems and was open."""
+IS_PUT = f"""(partition = 0
+    or exists (select 1 from messages m where m.topic = 'problems' and m.key = a.episode)
+    or exists (select 1 from consumers t where t.name = '{TAKEN}' || a.episode))"""
 """It is a worker's: also what a solve began that was killed, once somebody has put the same problem for workers."""
 
 UNREADABLE: Final = "unreadable"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from streams.runtime.embedded.queries.conditions import IS_CLOSED
+from streams.runtime.embedded.queries.conditions import IS_CLOSED, TAKEN
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -30,7 +30,7 @@ select sum(max(r.offset - i.offset, 0)) from consumers i
   join consumers r on r.topic = i.topic and r.name = 'kafka/' || substr(i.name, 8)
   where i.name glob 'intake/*'
 """
-POSITIONS = "select name, topic, offset from consumers"
+POSITIONS = f"select name, topic, offset from consumers where name not glob '{TAKEN}*'"
 TIMES_PARKED = """
 select coalesce(sum(max(0, times)), 0) from (
   select sum(case kind when 'episode.parked' then 1 else -1 end) as times from records
