@@ -78,7 +78,7 @@ class SetupBroken(BackboneError):
 
     A state of the worker, never an outcome of a problem. ``code`` is ``auth``, ``model``, ``quota``,
     ``refused`` (whatever is asked), ``moved``, ``proxy``, ``tls``, ``extra``, ``price``, ``embedder``, ``tools``,
-    ``client``, or ``backbone``: an error nobody foresaw.
+    ``forgetting``, ``client``, or ``backbone``: an error nobody foresaw.
     """
 
     def __init__(self, code: str, where: str, detail: str) -> None:

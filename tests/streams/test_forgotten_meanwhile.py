@@ -20,11 +20,14 @@ from schemas.questions import Complete, Embed, Recall
 from streams.answering.embedders.hashed import HashedEmbedder
 from streams.answering.world import World
 from streams.core.backbone import ModelReply, ModelRequest
+from streams.core.grants import Lacking
 from streams.engine.progress import Outcome
+from streams.interfaces.cli.setup import as_cli
 from streams.replay.lineage import command
 from streams.replay.verify import Verifier
 from streams.research.bench.speed import PROMPT, SPEED
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.solving import solve_on
 from streams.runtime.embedded.worker import Worker
 
 AGAIN = "what is left?"
@@ -106,14 +109,40 @@ def live(log: SqliteLog, model: Model) -> Outcome:
     return asyncio.run(worker.run(until_idle=True))
 
 
-def test_no_lesson_of_it_is_shown_to_anybody_who_begins_afterwards(
-    log: SqliteLog, tmp_path: Path
-) -> None:
+def taught(log: SqliteLog) -> str:
+    """Have a worker learn of two problems; the scope."""
     put(log, b="small", c="small")
     assert live(log, Model(lambda: None)) == Outcome()
     admitted, _ = log.records(kinds=["problem.admitted"])
     assert isinstance(admitted.event, ProblemAdmitted)
-    scope = admitted.event.scope
+    return admitted.event.scope
+
+
+def test_who_solves_beside_begins_once_the_memory_without_it_is_made(log: SqliteLog) -> None:
+    scope = taught(log)
+    log.publish(commands=[command(scope, "d", "b", Limits(), None, None)])
+
+    def solved() -> tuple[str, ...]:
+        asked = Problem(id="z", problem="next", domain="d", policy="speed")
+        world = World({"*": Model(lambda: None)}, HashedEmbedder())
+        done = asyncio.run(solve_on(log, POLICY, asked, world))
+        shown = log.find(done.episode, "0")
+        assert isinstance(shown, Recalled)
+        return tuple(item[0] for item in shown.items)
+
+    with pytest.raises(Lacking) as lacking:
+        solved()
+    told = as_cli(lacking.value)
+    assert (told.error, told.exit, told.where) == ("model.forgetting", 5, scope)
+    assert live(log, Model(lambda: None)) == Outcome()
+    assert solved() == ("L1.1",)
+    assert Verifier(log, lambda name: POLICY).run().diverged == []
+
+
+def test_no_lesson_of_it_is_shown_to_anybody_who_begins_afterwards(
+    log: SqliteLog, tmp_path: Path
+) -> None:
+    scope = taught(log)
 
     def forget() -> None:
         with closing(SqliteLog(tmp_path / "log.db", writes=True)) as other:

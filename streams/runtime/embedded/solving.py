@@ -18,6 +18,7 @@ from state.journal import Recorder
 from streams.answering.world import World
 from streams.core.closing import Closing
 from streams.core.drive import Run, Waiting
+from streams.core.grants import Lacking
 from streams.engine.episode import settings_of
 from streams.engine.policies import find
 from streams.engine.running import run_episode
@@ -154,8 +155,16 @@ class SolveStore:
         return self.solver
 
     def memories(self, scope: str) -> Mapping[int, Memory]:
-        """The memory versions of its scope, from the log."""
-        return newest_learned(self.log, find).memory(scope).versions
+        """The memory versions of its scope, from the log. Raises ``Lacking`` where something is being forgotten."""
+        known = newest_learned(self.log, find).memory(scope)
+        owed, admitted = known.forgetting.owed, self.record["admitted"]
+        assert isinstance(admitted, ProblemAdmitted)
+        # Whoever began now would be shown what a forgotten problem taught. No worker would begin.
+        withdrawn = {*owed} - known.forgetting.regraded and "opened" not in self.record
+        if withdrawn and self.solver.reads(settings_of(self.solver, admitted.problem)):
+            detail = "a problem was forgotten, and no worker has made the memory without it yet"
+            raise Lacking("forgetting", scope, detail)
+        return known.versions
 
     def wait(self, episode: str, run: Run | None, why: Waiting) -> None:
         """Raises why it would have to wait."""
