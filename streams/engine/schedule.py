@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeAlias
 
+from schemas.identity import learning_id
 from streams.answering.budgets import Budgets, OutOfBudget
 from streams.answering.world import Draining
 from streams.core.drive import Run, Waiting, first_of, is_group
@@ -364,7 +365,10 @@ class Schedule:
 def is_cold(scope: Scope, learner: Learner) -> bool:
     """Whether version 0 of a series' scope is still to be taken over from another scope."""
     source = scope.warm_source
-    return source is not None and source in learner and bool(scope.window.series)
+    if source is None or source not in learner or not scope.window.series:
+        return False
+    # A source that came late, when a batch was closed without it, is none: nobody would hear of its version 0.
+    return scope.memory.awaits(learning_id(scope.id, 0))
 
 
 def waiting_places(learner: Learner, gathered: Callable[[str], Container[int]]) -> list[str]:

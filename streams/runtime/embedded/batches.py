@@ -12,6 +12,7 @@ from state.folds.windows import Due
 from streams.core.drive import World
 from streams.engine.learner import Learner, episode_of
 from streams.engine.learning import learn
+from streams.engine.schedule import is_cold
 from streams.engine.scopes import Scope
 from streams.engine.settling import owing
 from streams.runtime.embedded.log import SqliteLog, Writer
@@ -62,7 +63,7 @@ class Batches:
     def warm_up(self, scope: Scope) -> bool:
         """Make version 0 of a scope that starts from another's memory. Returns whether that was to do."""
         source = self.learner.scopes.get(scope.warm_source or "")
-        if source is None:
+        if source is None or not is_cold(scope, self.learner):
             return False
         for address, event in self.learner.warm(scope, source.memory.latest):
             self.say(learning_id(scope.id, 0), address, event)
