@@ -12,6 +12,7 @@ after what was read up to there, so a process that is killed in between reads so
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sqlite3
 from collections import defaultdict
@@ -74,6 +75,8 @@ class ClosedEpisodeIndex:
         """Of partitions that are not whole, what was taken out there, and at which offset."""
         self.read = 0
         """Records that were read to fill it."""
+        self.alone, self.compared = asyncio.Lock(), False
+        """Whether it was seen that it is of this log."""
         self.dropped = 0
         """How often it turned out to be of another log."""
         self.whole: dict[int, int] = {}
@@ -154,32 +157,51 @@ class ClosedEpisodeIndex:
         self.named.clear()
         self.admitted.clear()
 
-    def begins(self, partition: int, end: int, first: str | None) -> tuple[int, int]:
-        """From where the index lacks a partition, and the claim in force there. ``first`` marks its first record.
+    async def compare(self, reread: Rereader) -> None:
+        """Drop an index of another log: of a partition that began otherwise.
 
-        An index that knows more than there is belongs to another log, as does one of a partition that began
-        otherwise, and is dropped.
+        Before anything is added to it. Whoever found that out later would drop what others of this machine have
+        noted of the present log meanwhile.
+        """
+        async with self.alone:
+            if self.compared:
+                return
+            for partition, mark in self.db.execute("select partition, mark from begun").fetchall():
+                first = await reread.first(partition)
+                if first is not None and first != mark:
+                    self.drop()
+                    break
+            self.compared = True
+
+    def drop(self) -> None:
+        """It is of another log."""
+        for table in NAMES:
+            self.db.execute(f"delete from {table}")
+        # What was read of others went with it: they are to be read again.
+        self.whole.clear()
+        self.dropped += 1
+
+    def begins(self, partition: int, end: int) -> tuple[int, int]:
+        """From where the index lacks a partition, and the claim in force there.
+
+        An index that knows more than there is belongs to another log, and is dropped.
         """
         query = "select offset, claim from admitted_upto where partition = ?"
         offset, claim = self.db.execute(query, (partition,)).fetchone() or (0, -1)
-        query = "select mark from begun where partition = ?"
-        (begun,) = self.db.execute(query, (partition,)).fetchone() or (first,)
-        if offset > end or (first is not None and begun != first):
-            for table in NAMES:
-                self.db.execute(f"delete from {table}")
-            # What was read of others went with it: they are to be read again.
-            self.whole.clear()
-            self.dropped += 1
-            offset, claim = 0, -1
-        if first is not None:  # else it is gone, and tells nothing
-            self.db.execute("insert or replace into begun values (?, ?)", (partition, first))
-        return offset, claim
+        if offset <= end:
+            return offset, claim
+        self.drop()
+        return 0, -1
 
     async def fill(self, reread: Rereader, owned: Owned) -> None:
         """Read what lies between the index and where its owner began to read."""
         assert owned.events is not None
         partition, start, end = owned.index, owned.reads_from, owned.events.epoch + 1
-        offset, claim = self.begins(partition, end, await reread.first(partition))
+        await self.compare(reread)
+        first = await reread.first(partition)
+        offset, claim = self.begins(partition, end)
+        if first is not None:  # else it is gone, and tells nothing
+            self.db.execute("insert or replace into begun values (?, ?)", (partition, first))
         dropped = self.dropped
         if offset < start:
             fence, consumer = (

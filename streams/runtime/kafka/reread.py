@@ -19,8 +19,8 @@ FETCH_BYTES = 256 << 10
 class Rereader:
     """One consumer for all of a worker's second looks, one at a time."""
 
-    def __init__(self, place: KafkaAddress) -> None:
-        self.place = place
+    def __init__(self, place: KafkaAddress, partitions: int) -> None:
+        self.place, self.partitions = place, partitions
         self.consumer: Any = None
         self.alone = asyncio.Lock()
 
@@ -62,7 +62,12 @@ class Rereader:
         return replies
 
     async def first(self, partition: int) -> str | None:
-        """What marks the first record of a partition of `events` that holds some; nothing where that is gone."""
+        """What marks the first record of a partition of `events` that holds some; None where that is gone.
+
+        Of a partition that is not there it is empty.
+        """
+        if partition >= self.partitions:
+            return ""
         tp = aio.spot(self.place.topic("events"), partition)
         async with self.alone:
             record = await aio.record_at(await self._reader(), tp, 0)

@@ -123,7 +123,7 @@ class KafkaWorker:
         self.shared = Follower(place, self.view.take, self.view.passed)
         self.tailing = EventsConsumer(self)
         self.tail = Follower(place, self.tailing.take, self.tailing.passed)
-        self.reread = Rereader(place)
+        self.reread = Rereader(place, partitions)
         self.past = ClosedEpisodeIndex(index)
         self.intake = Intake(
             *(place, self.appender, find, default_policy, partitions),

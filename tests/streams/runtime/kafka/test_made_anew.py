@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -14,6 +16,7 @@ from streams.interfaces.cli.logs import counts
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.past import ClosedEpisodeIndex
 from streams.runtime.kafka.place import KafkaAddress
+from streams.runtime.kafka.reread import Rereader
 from tests.contracts.runtime_suite import verified
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka, messages
 from tests.memory_kafka.fixture import GLANCES, broker_of, in_memory
@@ -83,20 +86,54 @@ def test_a_file_of_a_build_that_kept_no_marks_is_taken_for_what_it_says(
         assert counts(log)["answers"] == len(OLD)
 
 
-def test_an_index_of_another_log_is_dropped_and_the_rest_of_it_read_again(tmp_path: Path) -> None:
+class Firsts:
+    """What marks the first record of each partition."""
+
+    def __init__(self, *marks: str | None) -> None:
+        self.marks = marks
+
+    async def first(self, partition: int) -> str | None:
+        return self.marks[partition] if partition < len(self.marks) else ""
+
+
+def looked_into(path: Path, *marks: str | None) -> bool:
+    """Whether the index that lies there is kept on a log whose partitions begin so."""
+    with closing(ClosedEpisodeIndex(path)) as past:
+        asyncio.run(past.compare(cast("Rereader", Firsts(*marks))))
+        return "p/d/a/0" in past
+
+
+@pytest.mark.parametrize(
+    ("marks", "is_kept"),
+    [
+        (("first", "second"), True),
+        (("first", "other"), False),
+        (("first", None), True),
+        (("first",), False),
+        (("other", "second"), False),
+    ],
+)
+def test_an_index_is_dropped_before_anything_is_added_where_any_partition_began_otherwise(
+    tmp_path: Path, marks: tuple[str | None, ...], is_kept: bool
+) -> None:
+    """Later would be too late: other workers of the machine have noted what they closed by then."""
     with closing(ClosedEpisodeIndex(tmp_path / "i.db")) as past:
         past.add("p/d/a/0")
         past.whole |= {0: -1, 1: -1}
         past.note(0, 900, 4)
-        assert past.begins(0, 1000, "first") == (900, 4)
-        assert past.begins(0, 1000, "first") == (900, 4)
-        assert past.begins(1, 10, None) == (0, -1)
-        assert "p/d/a/0" in past
-        assert past.begins(0, 1000, "another") == (0, -1)
+        past.db.executemany("insert into begun values (?, ?)", [(0, "first"), (1, "second")])
+    assert looked_into(tmp_path / "i.db", *marks) == is_kept
+    with closing(ClosedEpisodeIndex(tmp_path / "i.db")) as past:
+        assert past.begins(0, 1000) == ((900, 4) if is_kept else (0, -1))
+
+
+def test_an_index_that_knows_more_than_there_is_is_dropped_and_read_again(tmp_path: Path) -> None:
+    with closing(ClosedEpisodeIndex(tmp_path / "i.db")) as past:
+        past.add("p/d/a/0")
+        past.whole |= {0: -1, 1: -1}
+        past.note(0, 900, 4)
+        assert past.begins(0, 1000) == (900, 4)
+        assert past.whole == {0: 900, 1: -1}
+        assert past.begins(0, 800) == (0, -1)
         assert "p/d/a/0" not in past
         assert past.whole == {}
-        past.add("p/d/b/0")
-        past.whole[0] = -1
-        past.note(0, 900, 4)
-        assert past.begins(0, 800, "another") == (0, -1)
-        assert "p/d/b/0" not in past

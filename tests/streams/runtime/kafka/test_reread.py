@@ -50,7 +50,7 @@ def test_a_look_that_was_given_up_while_brokers_were_away_leaves_the_next_one_a_
         return at
 
     async def looked() -> None:
-        reread = Rereader(KafkaAddress.of("kafka://127.0.0.1:1"))
+        reread = Rereader(KafkaAddress.of("kafka://127.0.0.1:1"), 1)
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(reread.is_empty("t", 0, 1, 2), 0.01)
         assert await reread.is_empty("t", 0, 1, 2)
