@@ -35,9 +35,11 @@ def begun(source: Memory) -> Sequence[Event]:
     )
 
 
-WARMED: Policy[Any] = replace(
-    PUPIL, settings=Warm, warm_source=lambda settings: settings.warm, warm_start=begun
-)
+def source_of(settings: PupilSettings) -> str | None:
+    return settings.warm if isinstance(settings, Warm) else None
+
+
+WARMED: Policy[Any] = replace(PUPIL, settings=Warm, warm_source=source_of, warm_start=begun)
 
 
 def find(name: str) -> Policy[Any]:
@@ -65,7 +67,7 @@ def put(runtime: Runtime, *problems: Problem, series: int = 0) -> None:
         scope=SCOPE, series="s", size=series, window=WINDOW, timing="barrier", policy="pupil",
         policy_version="1", profile="service", settings=FROM_IT, seed=0, walk=1,
     ) if series else None  # fmt: skip
-    messages = [
+    messages: list[tuple[str, str, dict[str, Any], bytes]] = [
         ("problems", episode_of(each, "pupil"), {}, each.model_dump_json().encode())
         for each in problems
     ]
