@@ -138,7 +138,8 @@ class Lane:
         self.flying = 0
         """Rows that were taken up and are not acknowledged yet."""
         self.fallen = set[OnRefused]()
-        """Who lost a row: what they state behind it would count without it, and is left out."""
+        """Of whom a row was refused that others rest on: what they state behind it would count without it, and is
+        left out."""
         self.asked_s: float | None = None
         """When somebody first asked for what is not taken up yet."""
         self.flown_s: float | None = None
@@ -257,7 +258,6 @@ class Lane:
                     rows[index] = instead  # alone, for its size is not known to fit yet
                     end = index + 1
                     continue
-                self.fallen.add(on_refused)
             else:
                 spans.append((index, offset))
                 self.last = offset + filled.records - 1
@@ -315,6 +315,7 @@ class KafkaWriter:
         if refused.why != "size":
             raise refused
         self.fenced = True
+        self.lane.fallen.add(self._outgrown)
         self.lane.appender.sizes.lower(refused)
         self.lane.appender.outgrown(self.lane.partition)
 
