@@ -49,6 +49,8 @@ SPECIAL: Mapping[tuple[type[BaseModel], str], st.SearchStrategy[Any]] = {
     (Problem, "subject"): st.none() | st.from_regex(r"subject-[0-9a-f]{16}", fullmatch=True),
     (Problem, "priority"): st.none() | st.integers(-9, 9),
     (Problem, "seed"): st.integers(0, (1 << 53) - 1),
+    (Problem, "walk"): st.integers(1, (1 << 53) - 1),
+    (Problem, "position"): st.none() | st.integers(0, (1 << 53) - 1),
     (Perturbed, "seed"): st.integers(0, (1 << 53) - 1),
 }
 
