@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ pytestmark = [
     pytest.mark.skipif(missing() is not None, reason=missing() or ""),
 ]
 
-RECIPE = {
+RECIPE: dict[str, Any] = {
     "recipe": "both",
     "claims": [],
     "paper": "none",
@@ -51,6 +52,20 @@ def test_a_bench_means_on_kafka_what_it_means_embedded(cluster: Cluster, tmp_pat
     for ending in ("json", "md", "html"):
         name = f"both.{ending}"
         assert (tmp_path / "kafka" / name).read_bytes() == (tmp_path / "flat" / name).read_bytes()
+
+
+def test_all_stages_of_a_recipe_share_one_total(cluster: Cluster, tmp_path: Path) -> None:
+    staged = tmp_path / "staged.yaml"
+    runs = {
+        "plain": {"policy": "cot"},
+        "votes": {"policy": "self_consistency", "matched": {"run": "plain"}},
+    }
+    table = {**RECIPE["tables"][0], "rows": {"votes": {"run": "votes", "paper": [None]}}}
+    staged.write_text(json.dumps({**RECIPE, "recipe": "staged", "runs": runs, "tables": [table]}))
+    words = ("bench", "run", staged, "--backbone", "rehearsal:seed=3", "-q")
+    done = cluster.call(*words, "--out", tmp_path / "out", "--total-calls", 5)
+    assert done.returncode == 4, done.stderr.decode()[-800:]
+    assert cluster.stats()["completions"] == 5
 
 
 def test_answers_are_timed_from_sending_and_costs_are_of_the_workers(

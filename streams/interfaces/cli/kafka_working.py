@@ -36,8 +36,12 @@ def work(
     *,
     metrics: str | None = None,
     on_change: Callable[[Progress], None] | None = None,
+    on_world: Callable[[World], object] | None = None,
 ) -> int:
-    """Run one worker to its end; the exit code. Raises ``CliError`` where the set-up is broken."""
+    """Run one worker to its end; the exit code. Raises ``CliError`` where the set-up is broken.
+
+    ``on_world`` is given the world that it works with, before anything is asked.
+    """
     from streams.core.backbone import BackboneError
     from streams.engine.progress import Outcome
     from streams.interfaces.cli import observing
@@ -54,6 +58,8 @@ def work(
     if metrics is not None:
         pages = observing.place_of(metrics, "--metrics")
     world = working_world(models, config.totals)
+    if on_world is not None:
+        on_world(world)
     say_expected(world, None, config.policy)
 
     async def run() -> Ended:

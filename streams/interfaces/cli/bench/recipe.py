@@ -293,7 +293,7 @@ def _work(log: str, wanted: Wanted, spending: Spending) -> int:
     if log.startswith("kafka://"):
         from streams.interfaces.cli.kafka_working import work as work_on_kafka
 
-        return work_on_kafka(log, wanted.models, config)
+        return work_on_kafka(log, wanted.models, config, on_world=spending.add)
     from streams.interfaces.cli.bench.progress import chosen
     from streams.interfaces.cli.working import work
 
