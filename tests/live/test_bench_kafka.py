@@ -57,15 +57,15 @@ def test_a_bench_means_on_kafka_what_it_means_embedded(cluster: Cluster, tmp_pat
 def test_all_stages_of_a_recipe_share_one_total(cluster: Cluster, tmp_path: Path) -> None:
     staged = tmp_path / "staged.yaml"
     runs = {
-        "plain": {"policy": "cot"},
-        "votes": {"policy": "self_consistency", "matched": {"run": "plain"}},
+        "votes": {"policy": "self_consistency", "settings": {"samples": 2}},
+        "plain": {"policy": "cot", "matched": {"run": "votes"}},
     }
-    table = {**RECIPE["tables"][0], "rows": {"votes": {"run": "votes", "paper": [None]}}}
+    table = {**RECIPE["tables"][0], "rows": {"plain": {"run": "plain", "paper": [None]}}}
     staged.write_text(json.dumps({**RECIPE, "recipe": "staged", "runs": runs, "tables": [table]}))
     words = ("bench", "run", staged, "--backbone", "rehearsal:seed=3", "-q")
-    done = cluster.call(*words, "--out", tmp_path / "out", "--total-calls", 5)
+    done = cluster.call(*words, "--out", tmp_path / "out", "--total-calls", 9)
     assert done.returncode == 4, done.stderr.decode()[-800:]
-    assert cluster.stats()["completions"] == 5
+    assert cluster.stats()["completions"] == 9
 
 
 def test_answers_are_timed_from_sending_and_costs_are_of_the_workers(
