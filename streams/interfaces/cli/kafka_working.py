@@ -36,12 +36,9 @@ def work(
     *,
     metrics: str | None = None,
     on_change: Callable[[Progress], None] | None = None,
-    on_world: Callable[[World], object] | None = None,
+    on_world: Callable[[World], object] = id,
 ) -> int:
-    """Run one worker to its end; the exit code. Raises ``CliError`` where the set-up is broken.
-
-    ``on_world`` is given the world that it works with, before anything is asked.
-    """
+    """Run one worker to its end, in a world that is told of; the exit code. Raises a ``CliError``."""
     from streams.core.backbone import BackboneError
     from streams.engine.progress import Outcome
     from streams.interfaces.cli import observing
@@ -58,8 +55,7 @@ def work(
     if metrics is not None:
         pages = observing.place_of(metrics, "--metrics")
     world = working_world(models, config.totals)
-    if on_world is not None:
-        on_world(world)
+    on_world(world)
     say_expected(world, None, config.policy)
 
     async def run() -> Ended:
@@ -76,8 +72,7 @@ def work(
         received = drain_when_told(world, drain)
         try:
             worker = await unless(ends, _worker(place, world, home, config, on_change))
-            # Told to end while it still looked for its topics: then there is nothing to hand
-            # back.
+            # Told to end while it still looked for its topics: then there is nothing to hand back.
             if worker is None:
                 return Outcome(), received if config.to_its_end else []
             to_end.append(worker.drain)
@@ -90,8 +85,7 @@ def work(
 
     try:
         with leaving(), hinting(place) as started:
-            # What the clients print is damped and not hidden here: a worker runs for weeks, and
-            # its log is read by people.
+            # What the clients print is damped and not hidden here: its log is read by people, for weeks.
             return report(*reached(place, lambda: looped(run()), printed=True))
     except BackboneError as error:
         raise as_cli(error) from error
