@@ -18,8 +18,8 @@ class Lacking(SetupBroken, Waiting):
     """What one problem asks for is not here: it waits for a worker that has it, and the others go on.
 
     It limits its cost, and nobody knows what a call costs (``price``); it names a backbone that is no longer offered
-    (``offer``), or one that is and cannot be asked, for the reason that ``code`` gives as for any set-up. Or who is
-    no worker would begin with a memory in which something is being forgotten (``forgetting``).
+    (``offer``), or one that is and cannot be asked, for the reason that ``code`` gives as for any set-up. A solve
+    beside is told so where its memory still holds what a forgotten problem taught (``forgetting``).
     """
 
 

@@ -36,7 +36,7 @@ def work(
     *,
     metrics: str | None = None,
     on_change: Callable[[Progress], None] | None = None,
-    on_world: Callable[[World], object] = id,
+    on_world: Callable[[World], object] = lambda _: None,
 ) -> int:
     """Run one worker to its end, in a world that is told of; the exit code. Raises a ``CliError``."""
     from streams.core.backbone import BackboneError
